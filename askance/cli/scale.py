@@ -25,6 +25,7 @@ from askance.cli.columns import Columns, Part, Report
 from askance.cli.group import command_group
 from askance.cli.options import AsJson, PromptCalls, spelled_out
 from askance.cli.process import HELP, INTERRUPTED, OK, SOME
+from askance.errors import UsageError
 from askance.terminal import echo
 
 if TYPE_CHECKING:
@@ -121,7 +122,15 @@ class CorpusOptions(ChainOptions):
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Folder of the corpus, which all workers reach by this path.")
     ]
-    workers: Annotated[int, typer.Option(min=1, help="Processes that read shards.")] = 2
+    workers: Annotated[int, typer.Option(min=1, help="How many read shards, each in a process of its own.")] = 2
+    ray: Annotated[
+        bool, typer.Option("--ray", help="The workers are actors of a Ray cluster; by default it begins here.")
+    ] = False
+    address: Annotated[str | None, typer.Option(help="Of a Ray cluster: ray://HOST:10001; with --ray.")] = None
+    gpus: Annotated[
+        float | None,
+        typer.Option(min=0, help="Of each worker of Ray; by default 1 for models that run in it, if there are any."),
+    ] = None
     shards: Annotated[
         int | None, typer.Option(min=1, help="Into how many shards the corpus is cut; by default 100.")
     ] = None
@@ -139,6 +148,8 @@ def run(context_: typer.Context, options: CorpusOptions, calls: PromptCalls) -> 
     chosen = chosen_chain(context_, options.chain)
     check_chain_options(options, chosen, calls)
     calls.check_recorded("shards could not keep what was answered")
+    if not options.ray and (options.address is not None or options.gpus is not None):
+        raise UsageError("`--address` and `--gpus` are for workers of Ray.", hint="Add `--ray`, or leave them out.")
     with open_workspace(calls, image_policy=options.image_policy, settings=options.settings) as work:
         _ = work.config  # an error in the settings is said before one in the pictures
         code = _CorpusReading(options, chosen, calls, named_chain(options, chosen, work), work).run()
@@ -210,9 +221,12 @@ class _CorpusReading:
 
     @property
     def _workers(self) -> Workers:
-        from askance.scale import LocalWorkers
+        from askance.scale import LocalWorkers, RayWorkers
 
-        return LocalWorkers(self.options.workers)
+        options = self.options
+        if options.ray:
+            return RayWorkers(count=options.workers, address=options.address, gpus=options.gpus)
+        return LocalWorkers(options.workers)
 
     def _listed(self) -> Iterator[ListedPicture]:
         """The pictures of the corpus, with what can be chosen from."""

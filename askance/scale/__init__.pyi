@@ -9,6 +9,8 @@ from .corpus_run import read_corpus as read_corpus
 from .corpus_status import CorpusStatus as CorpusStatus
 from .corpus_status import ShardUnderWay as ShardUnderWay
 from .corpus_status import status_of as status_of
+from .ray_workers import RayWorkers as RayWorkers
+from .ray_workers import map_dataset as map_dataset
 from .shard_worker import ShardReader as ShardReader
 from .shards import ListedPicture as ListedPicture
 from .shards import Receipt as Receipt

@@ -11,20 +11,21 @@ import copy
 import os
 import time
 from collections.abc import Callable
-from pathlib import Path
+from functools import partial
 from secrets import token_hex
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from askance.errors import AskanceError, StoreError, UsageError
+from askance.errors import AskanceError, StoreError
 from askance.replay.leases import EXPIRY
-from askance.replay.shared_pace import Drawn, Opening, SharedPace, Wanted
-from askance.replay.store import Store
+from askance.replay.shared_pace import DrawnTimes, Opening, WantedTimes
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from askance.chat import ModelId
     from askance.models import Engine
-    from askance.replay import Balance, Budget, Cost, Ledger, Pace
+    from askance.replay import Balance, Budget, Cost, Ledger
 
 Ask: TypeAlias = Callable[..., Any]
 """Calls a method of the coordinator by name, from any thread of any worker.
@@ -48,14 +49,14 @@ class Coordinator:
         """By endpoint: when it opens, and as seen from when."""
         self._lock = Lock()
 
-    def call(self, method: str, *arguments: Any) -> Any:
+    def call(self, method: str, *arguments: Any, **named: Any) -> Any:
         """The result of a method, or the error that it ended with as a value: an exception may not travel whole."""
         try:
-            return {"spend": self.spend, "heard": self.heard, "draw": self.draw}[method](*arguments)
+            return {"spend": self.spend, "heard": self.heard, "draw": self.draw}[method](*arguments, **named)
         except AskanceError as error:
             return error
 
-    def spend(self, worker: str, method: str, *arguments: Any) -> Any:
+    def spend(self, worker: str, method: str, *arguments: Any, **named: Any) -> Any:
         """Calls a method of a worker's ledger.
 
         Raises:
@@ -64,20 +65,21 @@ class Coordinator:
         """
         self.heard(worker)
         ledger, _ = self._ledgers[worker]
-        return getattr(ledger, method)(*arguments)
+        return getattr(ledger, method)(*arguments, **named)
 
     def heard(self, worker: str) -> None:
         """Notes that a worker lives; gives up those that do not any more."""
         now = time.monotonic()
         with self._lock:
-            ledger, _ = self._ledgers.get(worker, (None, 0.0))
-            self._ledgers[worker] = (copy.copy(self._ledger) if ledger is None else ledger, now)  # pyright: ignore[reportArgumentType]
+            ledger = self._ledgers[worker][0] if worker in self._ledgers else copy.copy(self._ledger)
+            assert ledger is not None, "only workers with a budget are heard of"
+            self._ledgers[worker] = (ledger, now)
             silent = [name for name, (_, heard) in self._ledgers.items() if now - heard > EXPIRY]
             gone = [self._ledgers.pop(name)[0] for name in silent]
         for each in gone:
             each.close()
 
-    def draw(self, endpoint: str, wanted: Wanted) -> Drawn:
+    def draw(self, endpoint: str, wanted: WantedTimes) -> DrawnTimes:
         """Draws times at which calls to an endpoint may start."""
         now = time.monotonic()
         with self._lock:
@@ -102,47 +104,24 @@ def share(engine: Engine, ask: Ask) -> None:
     """Has the coordinator hold the budget and the paces of an engine, before its first call.
 
     Records at which workers on all machines share both, such as those of a database, do without.
-
-    Raises:
-        UsageError: the records are in no folder.
     """
-    records = engine.recorder.records
-    if records.remote:
+    if engine.recorder.records.remote:
         return
-    if records.folder is None:
-        raise UsageError(f"The records of {records.name!r} are in no folder.", hint="Name one by `--store`.")
-    engine.records = CoordinatedStore.at(records.folder, ask, read_only=engine.mode == "replay")
+    engine.starts = partial(CoordinatedStarts, ask)
     if engine.budget is not None:
         engine.budget.ledger = CoordinatedLedger(ask, engine.budget.ledger.budget)
 
 
-class CoordinatedStore(Store):
-    """Records in a folder of this machine, with the paces of a coordinator."""
-
-    _ask: Ask
-
-    @classmethod
-    def at(cls, folder: Path, ask: Ask, *, read_only: bool = False) -> CoordinatedStore:
-        """The store in a folder; see `Store.open`."""
-        store = cls(folder, read_only=read_only)
-        store._ask = ask
-        return store
-
-    def pace(self, endpoint: ModelId, own: Pace, /, *, rpm: float | None, tpm: float | None) -> Pace:
-        name = f"{endpoint.provider}@{endpoint.endpoint}"
-        return SharedPace(_CoordinatedStarts(self._ask, name), own, rpm=rpm, tpm=tpm)
-
-
-class _CoordinatedStarts:
-    """Hands out the times at which calls to one endpoint may start; see `Starts`."""
+class CoordinatedStarts:
+    """Hands out the times at which calls to a model's endpoint may start; see `Starts`."""
 
     closings = 0
 
-    def __init__(self, ask: Ask, endpoint: str) -> None:
+    def __init__(self, ask: Ask, model: ModelId) -> None:
         self._ask = ask
-        self._endpoint = endpoint
+        self._endpoint = f"{model.provider}@{model.endpoint}"
 
-    def draw(self, wanted: Wanted, /) -> Drawn:
+    def draw(self, wanted: WantedTimes, /) -> DrawnTimes:
         return _result(self._ask("draw", self._endpoint, wanted))
 
 
@@ -165,7 +144,7 @@ class CoordinatedLedger:
         return CoordinatedLedger, (self._ask, self.budget)
 
     def reserve(self, worst: Cost, /, *, what: str = "the next call") -> int | None:
-        return self._spend("reserve", worst, what)
+        return self._spend("reserve", worst, what=what)
 
     def settle(self, reservation: int, actual: Cost, /) -> None:
         self._spend("settle", reservation, actual)
@@ -174,7 +153,7 @@ class CoordinatedLedger:
         return self._spend("place_of", folder)
 
     def hold(self, batch: str, worst: Cost, /, *, what: str = "the next call") -> bool:
-        return self._spend("hold", batch, worst, what)
+        return self._spend("hold", batch, worst, what=what)
 
     def trim(self, batch: str, worst: Cost, /) -> None:
         self._spend("trim", batch, worst)
@@ -191,11 +170,11 @@ class CoordinatedLedger:
     def close(self) -> None:
         self._closed.set()
 
-    def _spend(self, method: str, *arguments: Any) -> Any:
+    def _spend(self, method: str, *arguments: Any, **named: Any) -> Any:
         if self._process != os.getpid() or self._closed.is_set():
             self._process, self._worker, self._closed = os.getpid(), token_hex(8), Event()
             Thread(target=self._live, args=(self._worker, self._closed), name="askance-alive", daemon=True).start()
-        return _result(self._ask("spend", self._worker, method, *arguments))
+        return _result(self._ask("spend", self._worker, method, *arguments, **named))
 
     def _live(self, worker: str, closed: Event) -> None:
         while not closed.wait(EXPIRY / 3):

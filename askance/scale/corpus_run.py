@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from askance.amounts import first_few, many
 from askance.chat import JsonObject
-from askance.errors import AskanceError, UsageError
+from askance.errors import FATAL, UsageError
 from askance.evals.picture_run import NamedPicture, questions_form, samples_form
 from askance.evals.run_folder import Lines, RunFolder, records_of
 from askance.evals.run_format import COUNTERS, DESCRIPTION, PROMPTS, SAMPLES
@@ -64,7 +64,7 @@ def read_corpus(
     Raises:
         StoreError: another process reads the corpus, or its folder cannot be written.
         UsageError: the chain cannot be sent to workers, or not be made there.
-        AskanceError: what one shard ended with, all others would end with, too.
+        CallError: one shard ended with what all others would end with, too.
     """
     failed, left, in_a_row = list[Receipt](), 0, 0
     with corpus.held():
@@ -77,10 +77,8 @@ def read_corpus(
                 waiting -= 1
                 if on_receipt is not None:
                     on_receipt(receipt)
-                if receipt.fatal:
-                    raise AskanceError(
-                        f"{receipt.error}", hint=f"So ended shard {receipt.shard:05}, on {receipt.worker}."
-                    )
+                if (kind := FATAL.get(receipt.kind)) is not None:
+                    raise kind(receipt.error or "", hint=f"So ended shard {receipt.shard:05}, on {receipt.worker}.")
                 in_a_row = in_a_row + 1 if receipt.error else 0
                 failed += [receipt] if receipt.error else []
                 left += receipt.left

@@ -18,7 +18,7 @@ from socket import gethostname
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
-from askance.errors import FATAL, AskanceError, BadImage, ConfigError, StoreError, UsageError, boundary
+from askance.errors import AskanceError, BadImage, ConfigError, StoreError, UsageError, boundary
 from askance.evals.analysis.asked_cost import sum_of
 from askance.evals.picture_run import NamedPicture, PictureRun, questions_form, samples_form
 from askance.evals.reading_folder import open_folder
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from askance.chains import Chain
+    from askance.evals.picture_run import PictureKey
     from askance.evals.run_folder import RunFolder
     from askance.images.picture_folder import Fetch
     from askance.models import Engine
@@ -89,7 +90,8 @@ class ShardReader:
         place = corpus.place(number)
         _count_try(place, number)
         chain, engine = self.chain, self._engine
-        pictures = dict(zip(_pictures(rows, engine, self.fetch), (row.options for row in rows), strict=True))
+        found = _pictures(rows, engine, self.fetch)
+        pictures: dict[PictureKey, Sequence[str] | None] = dict(zip(found, (row.options for row in rows), strict=True))
         configuration = {**corpus.configuration, "samples": samples_form(pictures), **questions_form(pictures)}
         before = time.monotonic()
         with closing(open_folder(place, chain, configuration=configuration, pictures=pictures)) as folder:
@@ -102,11 +104,15 @@ class ShardReader:
 
     @cached_property
     def _engine(self) -> Engine | None:
-        models = [*self.chain.models]
-        engine = models[0].engine if models else None
+        engine = engine_of(self.chain)
         if engine is not None and self.ask is not None:
             share(engine, self.ask)
         return engine
+
+
+def engine_of(chain: Chain) -> Engine | None:
+    """The engine that the models of a chain share; None where it asks none."""
+    return next((model.engine for model in chain.models), None)
 
 
 def packed(reader: Any) -> bytes:
@@ -137,7 +143,7 @@ def unpacked(content: bytes) -> Any:
             hint="Install the same packages, and the same version of askance, on every machine.",
         )
     ):
-        return ForkingPickler.loads(content)
+        return ForkingPickler.loads(content)  # pyright: ignore  # noqa: PGH003  # the stub lacks the name
 
 
 def this_worker() -> str:
@@ -146,8 +152,8 @@ def this_worker() -> str:
 
 
 def _failed(number: int, error: AskanceError) -> Receipt:
-    fatal = isinstance(error, (ConfigError, *FATAL.values()))
-    return Receipt(shard=number, worker=this_worker(), error=str(error), fatal=fatal, ended=time.time())
+    kind = type(error).__name__
+    return Receipt(shard=number, worker=this_worker(), error=str(error), kind=kind, ended=time.time())
 
 
 def _pictures(rows: Sequence[ShardRow], engine: Engine | None, fetch: Fetch) -> list[NamedPicture]:

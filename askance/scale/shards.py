@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import file_digest, sha256
 from itertools import islice
 from pathlib import Path
@@ -75,8 +75,8 @@ class Receipt:
     """Machine and process."""
     error: str | None = None
     """Why the shard is not done, and the way out; None where it is, or the budget was used up."""
-    fatal: bool = False
-    """Whether every other shard would end so."""
+    kind: str = ""
+    """The class of that error."""
     left: int = 0
     """Pictures that the budget had nothing left for."""
     pictures: int = 0
@@ -268,7 +268,6 @@ def cut_corpus(
     count = shards or DEFAULT_SHARDS
     with writing_to(path):
         rmtree(path / LISTS, ignore_errors=True)  # of a cut that did not come to its end
-        (path / LISTS).mkdir(parents=True)
         sizes = _listed(path, pictures, count, on_picture=on_picture)
     if not sum(sizes):
         raise UsageError("The corpus has no pictures.", hint="Check the list.")
@@ -328,8 +327,9 @@ def _listed(
     inside = PictureFolder(path / PICTURES)
     with ThreadPoolExecutor(_SIDE_BY_SIDE, thread_name_prefix="askance-cut") as threads:
         while block := [*islice(places, _HELD)]:
+            (path / LISTS).mkdir(parents=True, exist_ok=True)  # not before there is something to list
             lines = defaultdict[int, list[str]](list)
-            shards = threads.map(lambda each: _shard_of(each[1], count), block)
+            shards = threads.map(partial(_shard_of, count), (picture for _, picture in block))
             for (number, picture), shard in zip(block, shards, strict=True):
                 row = asdict(_row(number, picture, inside))
                 lines[shard].append(json.dumps({name: value for name, value in row.items() if value not in (None, "")}))
@@ -355,7 +355,7 @@ def _row(number: int, picture: ListedPicture, inside: PictureFolder) -> ShardRow
     )
 
 
-def _shard_of(picture: ListedPicture, count: int) -> int:
+def _shard_of(count: int, picture: ListedPicture) -> int:
     source = picture.source
     if isinstance(source, Path):
         try:

@@ -7,7 +7,7 @@ import os
 import signal
 import tempfile
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from multiprocessing.connection import Client, Connection, Listener, wait
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 class Workers(Protocol):
     """What reads shards side by side."""
 
-    def receipts(self, reader: ShardReader, numbers: Sequence[int], *, ledger: Ledger | None) -> Iterator[Receipt]:
+    def receipts(self, reader: ShardReader, numbers: Sequence[int], *, ledger: Ledger | None) -> Generator[Receipt]:
         """The receipts of shards, as they come; whoever stops reading stops the workers.
 
         Args:
@@ -55,7 +55,7 @@ class LocalWorkers:
     def __init__(self, count: int) -> None:
         self.count = count
 
-    def receipts(self, reader: ShardReader, numbers: Sequence[int], *, ledger: Ledger | None) -> Iterator[Receipt]:
+    def receipts(self, reader: ShardReader, numbers: Sequence[int], *, ledger: Ledger | None) -> Generator[Receipt]:
         """See `Workers`."""
         waiting, working = deque(numbers), dict[Connection, _Worker]()
         coordinator = Coordinator(ledger)
@@ -170,9 +170,10 @@ class _Desk:
             Thread(target=self._serve, args=(connection,), name="askance-desk", daemon=True).start()
 
     def _serve(self, connection: Connection) -> None:
-        with suppress(EOFError, OSError):
+        with connection, suppress(EOFError, OSError):
             while True:
-                connection.send(self._coordinator.call(*connection.recv()))
+                words, named = connection.recv()
+                connection.send(self._coordinator.call(*words, **named))
 
 
 class _SocketAsk:
@@ -187,11 +188,11 @@ class _SocketAsk:
     def __reduce__(self) -> tuple[Any, ...]:
         return _SocketAsk, (self._address, self._secret)
 
-    def __call__(self, *words: Any) -> Any:
+    def __call__(self, *words: Any, **named: Any) -> Any:
         with self._lock:
             try:
                 self._connection = self._connection or Client(self._address, authkey=self._secret)
-                self._connection.send(words)
+                self._connection.send((words, named))
                 return self._connection.recv()
             except (EOFError, OSError) as error:
                 raise StoreError(
