@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -323,3 +324,20 @@ def _status_lines(status: CorpusStatus) -> Iterator[str]:
     slow = [each for each in status.under_way if status.median is not None and each.quiet > SLOW * status.median]
     for each in slow[:5]:
         yield f"Shard {each.shard:05}: {each.read:,} of {each.of:,} images, none for {duration(each.quiet)}."
+
+
+def workers_named(text: str) -> Workers:
+    """The workers that `--workers` names: `4` processes of this machine, `ray` or `ray:4` actors of a Ray cluster.
+
+    Raises:
+        UsageError: it names none.
+    """
+    from askance.scale import LocalWorkers, RayWorkers
+
+    name, _, count = text.rpartition("ray") if text == "ray" else text.rpartition(":")
+    number = int(count) if count.isdecimal() and int(count) else None
+    if text == "ray" or (name == "ray" and number):
+        return RayWorkers(count=number or os.cpu_count() or 1, address=os.environ.get("RAY_ADDRESS"))
+    if name or number is None:
+        raise UsageError(f"`--workers {text}` names no workers.", hint="Write 4, ray or ray:4.")
+    return LocalWorkers(number)

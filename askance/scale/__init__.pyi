@@ -11,6 +11,8 @@ from .corpus_status import ShardUnderWay as ShardUnderWay
 from .corpus_status import status_of as status_of
 from .ray_workers import RayWorkers as RayWorkers
 from .ray_workers import map_dataset as map_dataset
+from .sample_worker import SampleReader as SampleReader
+from .sample_worker import ask_samples as ask_samples
 from .shard_worker import ShardReader as ShardReader
 from .shards import ListedPicture as ListedPicture
 from .shards import Receipt as Receipt

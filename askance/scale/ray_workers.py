@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -25,8 +25,9 @@ from askance.scale.shards import Receipt
 if TYPE_CHECKING:
     from askance.chains import Chain, Given
     from askance.chat import JsonObject
+    from askance.models import Model
     from askance.replay import Ledger
-    from askance.scale.shard_worker import ShardReader
+    from askance.scale.workers import Reader
 
 ON_GPU = frozenset({"hf", "vllm"})
 """Providers whose models run in the process of a worker, on a GPU where there is one."""
@@ -50,7 +51,7 @@ class RayWorkers:
     address: str | None = None
     gpus: float | None = None
 
-    def receipts(self, reader: ShardReader, numbers: Sequence[int], *, ledger: Ledger | None) -> Generator[Receipt]:
+    def receipts(self, reader: Reader, numbers: Sequence[int], *, ledger: Ledger | None) -> Generator[Receipt]:
         """See `Workers`.
 
         Raises:
@@ -63,7 +64,7 @@ class RayWorkers:
             _ShardActor,
             fn_constructor_args=(packed(replace(reader, ask=RayAsk.begun(ledger))),),
             batch_size=1,
-            num_gpus=self.gpus_of(reader.chain),
+            num_gpus=self.gpus_of(reader.models),
             compute=_pool(ray, min(self.count, len(numbers))),
         )
         for row in receipts.iter_rows():
@@ -99,11 +100,11 @@ class RayWorkers:
         logging.getLogger("ray.data").setLevel(logging.ERROR)  # it tells of its own progress
         return ray
 
-    def gpus_of(self, chain: Chain) -> float | None:
-        """GPUs that a worker is given which has this chain."""
+    def gpus_of(self, models: Iterable[Model]) -> float | None:
+        """GPUs that a worker is given which asks these models."""
         if self.gpus is not None:
             return self.gpus or None
-        local = any(model.id.provider in ON_GPU and not model.id.endpoint for model in chain.models)
+        local = any(model.id.provider in ON_GPU and not model.id.endpoint for model in models)
         return 1.0 if local and optional_library("ray").cluster_resources().get("GPU") else None
 
 
@@ -130,14 +131,14 @@ def map_dataset(
     """
     if unknown := sorted(columns.keys() - {"image", "name", "options", "question"}):
         raise UsageError(f"A chain takes no {unknown[0]!r}.", hint="It takes image, name, options and question.")
-    ray, engine = workers.begin(), engine_of(chain)
+    ray, engine = workers.begin(), engine_of(chain.models)
     budget = None if engine is None or engine.recorder.records.remote else engine.budget
     ask = RayAsk.begun(None if budget is None else budget.ledger)
     return dataset.map_batches(
         _BatchActor,
         fn_constructor_args=(packed((chain, {"image": "image", **columns}, ask)),),
         batch_size=batch_size,
-        num_gpus=workers.gpus_of(chain),
+        num_gpus=workers.gpus_of(chain.models),
         compute=_pool(ray, workers.count),
     )
 
@@ -188,13 +189,13 @@ def _ask_of(handle: bytes) -> RayAsk:
 
 
 class _ShardActor:
-    """Reads shards, one after the other."""
+    """Reads shards, or blocks of samples, one after the other."""
 
     def __init__(self, content: bytes) -> None:
         self._content = content
 
     @cached_property
-    def _reader(self) -> ShardReader:
+    def _reader(self) -> Reader:
         return unpacked(self._content)
 
     def __call__(self, rows: Mapping[str, Any]) -> Mapping[str, list[str]]:
@@ -215,7 +216,7 @@ class _BatchActor:
         self._chain: Chain
         self._columns: Mapping[str, str]
         self._chain, self._columns, ask = unpacked(content)
-        engine = engine_of(self._chain)
+        engine = engine_of(self._chain.models)
         if engine is not None:
             share(engine, ask)
 

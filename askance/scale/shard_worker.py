@@ -26,17 +26,18 @@ from askance.evals.run_format import BATCHES, SAMPLES
 from askance.evals.runner import BatchOptions
 from askance.images.picture_folder import PICTURES, PictureFolder
 from askance.models import run_sync
+from askance.python_file import load_file, loaded_files
 from askance.scale.coordinator import share
 from askance.scale.shards import Receipt, ShardedCorpus, ShardRow
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from askance.chains import Chain
     from askance.evals.picture_run import PictureKey
     from askance.evals.run_folder import RunFolder
     from askance.images.picture_folder import Fetch
-    from askance.models import Engine
+    from askance.models import Engine, Model
     from askance.scale.coordinator import Ask
 
 _log = logging.getLogger("askance")
@@ -66,6 +67,15 @@ class ShardReader:
     ask: Ask | None = None
     """Asks the coordinator of the work; None where there is none."""
 
+    @property
+    def tries(self) -> None:
+        """How often a shard may end its worker: that is counted beside it, by whether it has come further."""
+
+    @property
+    def models(self) -> Iterable[Model]:
+        """Those that are asked."""
+        return self.chain.models
+
     def __call__(self, number: int) -> Receipt:
         """The receipt of a shard, which is read unless it has one.
 
@@ -80,7 +90,7 @@ class ShardReader:
             if receipt.done:
                 corpus.keep(receipt)
         except AskanceError as error:
-            receipt = _failed(number, error)
+            receipt = failed_receipt(number, error)
             if isinstance(error, StoreError):
                 time.sleep(_AFTER_FAULT)
         return receipt
@@ -104,15 +114,15 @@ class ShardReader:
 
     @cached_property
     def _engine(self) -> Engine | None:
-        engine = engine_of(self.chain)
+        engine = engine_of(self.models)
         if engine is not None and self.ask is not None:
             share(engine, self.ask)
         return engine
 
 
-def engine_of(chain: Chain) -> Engine | None:
-    """The engine that the models of a chain share; None where it asks none."""
-    return next((model.engine for model in chain.models), None)
+def engine_of(models: Iterable[Model]) -> Engine | None:
+    """The engine that models share; None where there are none."""
+    return next((model.engine for model in models), None)
 
 
 def packed(reader: Any) -> bytes:
@@ -128,7 +138,7 @@ def packed(reader: Any) -> bytes:
             "database.",
         )
     ):
-        return bytes(ForkingPickler.dumps(reader))
+        return bytes(ForkingPickler.dumps((loaded_files(), bytes(ForkingPickler.dumps(reader)))))
 
 
 def unpacked(content: bytes) -> Any:
@@ -140,10 +150,17 @@ def unpacked(content: bytes) -> Any:
     with boundary(
         lambda words: ConfigError(
             f"The chain cannot be made on {gethostname()}: {words}.",
-            hint="Install the same packages, and the same version of askance, on every machine.",
+            hint="Every machine needs the same packages, the same version of askance, and the user's own files.",
         )
     ):
-        return ForkingPickler.loads(content)  # pyright: ignore  # noqa: PGH003  # the stub lacks the name
+        files, reader = _loads(content)
+        for file in files:
+            load_file(file)
+        return _loads(reader)
+
+
+def _loads(content: bytes) -> Any:
+    return ForkingPickler.loads(content)  # pyright: ignore  # noqa: PGH003  # the stub lacks the name
 
 
 def this_worker() -> str:
@@ -151,7 +168,8 @@ def this_worker() -> str:
     return f"{gethostname()}:{os.getpid()}"
 
 
-def _failed(number: int, error: AskanceError) -> Receipt:
+def failed_receipt(number: int, error: AskanceError) -> Receipt:
+    """The receipt of a shard that ended with an error."""
     kind = type(error).__name__
     return Receipt(shard=number, worker=this_worker(), error=str(error), kind=kind, ended=time.time())
 

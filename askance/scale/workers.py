@@ -6,7 +6,7 @@ import multiprocessing
 import os
 import signal
 import tempfile
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Generator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -14,24 +14,27 @@ from multiprocessing.connection import Client, Connection, Listener, wait
 from pathlib import Path
 from secrets import token_bytes
 from threading import Lock, Thread
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from askance.errors import AskanceError, StoreError
 from askance.scale.coordinator import Coordinator
 from askance.scale.shard_worker import packed, unpacked
+from askance.scale.shards import Receipt
 
 if TYPE_CHECKING:
     from multiprocessing.context import SpawnProcess
 
     from askance.replay import Ledger
+    from askance.scale.sample_worker import SampleReader
     from askance.scale.shard_worker import ShardReader
-    from askance.scale.shards import Receipt
+
+    Reader: TypeAlias = ShardReader | SampleReader
 
 
 class Workers(Protocol):
     """What reads shards side by side."""
 
-    def receipts(self, reader: ShardReader, numbers: Sequence[int], *, ledger: Ledger | None) -> Generator[Receipt]:
+    def receipts(self, reader: Reader, numbers: Sequence[int], *, ledger: Ledger | None) -> Generator[Receipt]:
         """The receipts of shards, as they come; whoever stops reading stops the workers.
 
         Args:
@@ -55,9 +58,9 @@ class LocalWorkers:
     def __init__(self, count: int) -> None:
         self.count = count
 
-    def receipts(self, reader: ShardReader, numbers: Sequence[int], *, ledger: Ledger | None) -> Generator[Receipt]:
+    def receipts(self, reader: Reader, numbers: Sequence[int], *, ledger: Ledger | None) -> Generator[Receipt]:
         """See `Workers`."""
-        waiting, working = deque(numbers), dict[Connection, _Worker]()
+        waiting, working, deaths = deque(numbers), dict[Connection, _Worker](), Counter[int]()
         coordinator = Coordinator(ledger)
         with _Desk(coordinator) as desk:
             content = packed(replace(reader, ask=desk.ask))
@@ -70,10 +73,14 @@ class LocalWorkers:
                         worker = working[pipe]  # pyright: ignore[reportArgumentType]
                         try:
                             receipt: Receipt | AskanceError = worker.pipe.recv()
-                        except (EOFError, OSError):  # it has died; how often is counted beside the shard
+                        except (EOFError, OSError):  # it has died
                             worker.end()
                             del working[worker.pipe]
-                            waiting.appendleft(worker.number)
+                            deaths[worker.number] += 1
+                            if deaths[worker.number] == reader.tries:
+                                yield Receipt(shard=worker.number, worker="", error="It ended its worker.")
+                            else:
+                                waiting.appendleft(worker.number)
                             continue
                         if isinstance(receipt, AskanceError):
                             raise receipt
@@ -122,7 +129,7 @@ def _work(pipe: Connection, content: bytes) -> None:
     """Reads shards until the other end of the pipe is closed, as it is by the end of that process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the process that began this one, and so this one
     try:
-        reader: ShardReader = unpacked(content)
+        reader: Reader = unpacked(content)
     except AskanceError as error:
         pipe.send(error)
         return

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,41 +48,45 @@ class Corpus:
                 file.write_bytes(picture(number).data)
         return files
 
-    def chain(self, store: Address | None = None) -> Chain:
-        engine = Engine(
-            records=open_records(store or self.store or self.home / "store"),
-            policy=QUICK,
-            concurrency=self.concurrency,
-            rpm=self.rpm,
-            budget=None if self.budget is None else BudgetGuard(SqliteLedger(self.out / "budget.db", self.budget)),
-        )
-        return action_reason(get_model(f"openai:fake-model@{self.url}", identity="fake", engine=engine))
+    @contextmanager
+    def chain(self, store: Address | None = None) -> Generator[Chain]:
+        with open_records(store or self.store or self.home / "store") as records:
+            engine = Engine(
+                records=records,
+                policy=QUICK,
+                concurrency=self.concurrency,
+                rpm=self.rpm,
+                budget=None if self.budget is None else BudgetGuard(SqliteLedger(self.out / "budget.db", self.budget)),
+            )
+            yield action_reason(get_model(f"openai:fake-model@{self.url}", identity="fake", engine=engine))
 
     @property
     def out(self) -> Path:
         return self.home / "corpus"
 
     def cut(self) -> ShardedCorpus:
+        with self.chain() as chain:
+            configuration = {name: value for name, value in configuration_of(chain, {}).items() if name != "samples"}
         return cut_corpus(
             self.out,
             (ListedPicture(str(file), file, OPTIONS) for file in self.files),
-            configuration={
-                name: value for name, value in configuration_of(self.chain(), {}).items() if name != "samples"
-            },
+            configuration=configuration,
             listing={"pictures": self.pictures},
             shards=self.shards,
         )
 
     def read(self, workers: Workers) -> CorpusEnd:
-        corpus, chain = self.cut(), self.chain()
-        budget = next(iter(chain.models)).engine.budget
-        ledger = None if budget is None else budget.ledger
-        return read_corpus(corpus, ShardReader(chain=chain, corpus=corpus.path.absolute()), workers, ledger=ledger)
+        corpus = self.cut()
+        with self.chain() as chain:
+            budget = next(iter(chain.models)).engine.budget
+            ledger = None if budget is None else budget.ledger
+            return read_corpus(corpus, ShardReader(chain=chain, corpus=corpus.path.absolute()), workers, ledger=ledger)
 
     def alone(self) -> Path:
         """The run of one process, on a store of its own."""
         out = self.home / "alone"
-        read_pictures(self.chain(self.home / "other"), dict.fromkeys(self.files, OPTIONS), out=out)
+        with self.chain(self.home / "other") as chain:
+            read_pictures(chain, dict.fromkeys(self.files, OPTIONS), out=out)
         return out
 
 

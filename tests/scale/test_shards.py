@@ -19,13 +19,14 @@ from tests.servers import FakeEndpoint
 
 if TYPE_CHECKING:
     from askance.replay import Ledger
-    from askance.scale import Receipt, ShardReader
+    from askance.scale import Receipt
+    from askance.scale.workers import Reader
 
 
 class Here:
     """Reads shards in this process, one after the other."""
 
-    def receipts(self, reader: ShardReader, numbers: Sequence[int], *, ledger: Ledger | None) -> Generator[Receipt]:
+    def receipts(self, reader: Reader, numbers: Sequence[int], *, ledger: Ledger | None) -> Generator[Receipt]:
         yield from map(reader, numbers)
 
 

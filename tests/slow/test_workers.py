@@ -150,6 +150,24 @@ def command_for(corpus: Corpus, *words: str) -> list[str]:
     ]
 
 
+def test_an_evaluation_by_workers_is_that_of_one_process(endpoint: FakeEndpoint, tmp_path: Path) -> None:
+    """A task of somebody's own file; the scores are made where the command was typed."""
+    corpus = Corpus(url=endpoint.url, home=tmp_path)
+    data = tmp_path / "data.jsonl"
+    rows = [{"id": str(n), "image": str(file), "tags": {"odd": True}} for n, file in enumerate(corpus.files)]
+    data.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    task = str(Path(__file__).parents[2] / "examples" / "odd_or_not.py")
+    command = [sys.executable, "-m", "askance", "eval", "run", task, "--data", str(data), "--budget", "100calls"]
+    command += ["--vlm", f"openai:fake-model@{endpoint.url}", "--concurrency", str(AT_ONCE)]
+    for name, more in (("by-two", ["--workers", "2"]), ("by-one", [])):
+        store, out = str(tmp_path / f"store-{name}"), str(tmp_path / name)
+        done = subprocess.run([*command, *more, "--store", store, "--out", out], capture_output=True, check=True)
+        assert b"calls spent" in done.stderr
+    assert same_answers(tmp_path / "by-two", tmp_path / "by-one")
+    assert (tmp_path / "by-two" / "scores.jsonl").read_bytes() == (tmp_path / "by-one" / "scores.jsonl").read_bytes()
+    assert asked_twice(endpoint) == len(endpoint.requests) // 2, "each run asked everything once"
+
+
 # ---- what is wrong ---------------------------------------------------------------------------------------------------
 
 
@@ -279,15 +297,14 @@ def test_the_data_set_of_another_pipeline(cluster: Any, endpoint: FakeEndpoint, 
     corpus = Corpus(url=endpoint.url, home=tmp_path, pictures=6)
     alone = lines_of(corpus.alone())
     rows = cluster.data.from_items([{"path": str(file), "choices": OPTIONS} for file in corpus.files])
+    pixels = cluster.data.read_images(str(corpus.files[0].parent), include_paths=True, mode="RGB")
     columns = {"image": "path", "options": "choices"}
-    lines = map_dataset(rows, corpus.chain(), columns=columns, workers=RayWorkers(count=2), batch_size=2)
-    told = lines.filter(lambda row: row["outcome"] == "answered").take_all()
-    assert sorted(row["image"] for row in told) == sorted(map(str, corpus.files))
+    with corpus.chain() as chain:
+        lines = map_dataset(rows, chain, columns=columns, workers=RayWorkers(count=2), batch_size=2)
+        told = lines.filter(expr="outcome == 'answered'").take_all()
+        (seen, *_) = map_dataset(pixels, chain, columns={"name": "path"}, workers=RayWorkers(count=1)).take_all()
+        with pytest.raises(UsageError, match="A chain takes no 'caption'"):
+            map_dataset(rows, chain, columns={"caption": "path"}, workers=RayWorkers(count=1))
     by_name = {row["image"]: json.loads(row["line"]) for row in told}
     assert stable([by_name[line["image"]] for line in alone]) == stable(alone)
-
-    pixels = cluster.data.read_images(str(corpus.files[0].parent), include_paths=True, mode="RGB")
-    (seen, *_) = map_dataset(pixels, corpus.chain(), columns={"name": "path"}, workers=RayWorkers(count=1)).take_all()
-    assert seen["image"] in {*map(str, corpus.files)}
-    with pytest.raises(UsageError, match="A chain takes no 'caption'"):
-        map_dataset(rows, corpus.chain(), columns={"caption": "path"}, workers=RayWorkers(count=1))
+    assert seen["image"] in by_name, "pixels are called by the column of their names"
