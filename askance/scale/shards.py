@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
 from hashlib import file_digest, sha256
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
@@ -34,8 +34,12 @@ DESCRIPTION, LISTS, SHARDS, RECEIPTS, LOCK, LEDGER = "corpus.json", "lists", "sh
 DEFAULT_SHARDS = 100
 _HELD = 50_000
 """Pictures whose rows are held before they are written to the lists."""
+_PART = 500
+"""Of them, how many one thread finds the shards of at a time."""
 _SIDE_BY_SIDE = 8
 """Pictures whose bytes are read at once to find their shard."""
+
+_encode = json.JSONEncoder().encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,16 +327,15 @@ def _listed(
     path: Path, pictures: Iterable[ListedPicture], count: int, *, on_picture: Callable[[int], None] | None
 ) -> list[int]:
     """Writes the lists; returns how many pictures each shard has."""
-    sizes, places = [0] * count, enumerate(pictures)
-    inside = PictureFolder(path / PICTURES)
+    sizes, rest, inside = [0] * count, iter(pictures), PictureFolder(path / PICTURES)
     with ThreadPoolExecutor(_SIDE_BY_SIDE, thread_name_prefix="askance-cut") as threads:
-        while block := [*islice(places, _HELD)]:
+        while block := [*islice(rest, _HELD)]:
             (path / LISTS).mkdir(parents=True, exist_ok=True)  # not before there is something to list
-            lines = defaultdict[int, list[str]](list)
-            shards = threads.map(partial(_shard_of, count), (picture for _, picture in block))
-            for (number, picture), shard in zip(block, shards, strict=True):
-                row = asdict(_row(number, picture, inside))
-                lines[shard].append(json.dumps({name: value for name, value in row.items() if value not in (None, "")}))
+            parts = [block[start : start + _PART] for start in range(0, len(block), _PART)]
+            shards = chain.from_iterable(threads.map(partial(_shards_of, count), parts))
+            lines, first = defaultdict[int, list[str]](list), sum(sizes)
+            for number, (picture, shard) in enumerate(zip(block, shards, strict=True), start=first):
+                lines[shard].append(_encode(_row(number, picture, inside)))
                 sizes[shard] += 1
             for shard, texts in lines.items():
                 with (path / LISTS / _file_name(shard)).open("a", encoding="utf-8") as file:
@@ -342,17 +345,23 @@ def _listed(
     return sizes
 
 
-def _row(number: int, picture: ListedPicture, inside: PictureFolder) -> ShardRow:
+def _row(number: int, picture: ListedPicture, inside: PictureFolder) -> JsonObject:
+    """A `ShardRow` as JSON, without what it leaves out."""
     source = picture.source
-    file = inside.of_bytes(source) if isinstance(source, bytes) else source
-    return ShardRow(
-        number=number,
-        name=picture.name,
-        file=str(file.absolute()) if isinstance(file, Path) else None,
-        address=file if isinstance(file, str) else None,
-        options=picture.options,
-        question=picture.question,
-    )
+    row: JsonObject = {"number": number, "name": picture.name}
+    if isinstance(source, str):
+        row["address"] = source
+    else:
+        row["file"] = str((inside.of_bytes(source) if isinstance(source, bytes) else source).absolute())
+    if picture.options is not None:
+        row["options"] = picture.options
+    if picture.question:
+        row["question"] = picture.question
+    return row
+
+
+def _shards_of(count: int, pictures: Sequence[ListedPicture]) -> list[int]:
+    return [_shard_of(count, picture) for picture in pictures]
 
 
 def _shard_of(count: int, picture: ListedPicture) -> int:

@@ -13,7 +13,7 @@ import pytest
 from askance.errors import StoreError, UsageError
 from askance.evals import Run
 from askance.scale import ListedPicture, ShardedCorpus, cut_corpus, merge_corpus, status_of
-from tests.faults.run import CALLS, answer, asked_twice, picture
+from tests.faults.run import CALLS, answer, asked_twice, picture, room
 from tests.scale.corpus import Corpus, same_answers
 from tests.servers import FakeEndpoint
 
@@ -59,6 +59,25 @@ def test_shards_are_the_run_of_one_process(endpoint: FakeEndpoint, tmp_path: Pat
     asked = len(endpoint.requests)
     assert corpus.read(Here()).waiting == 0, "all of it has receipts"
     assert len(endpoint.requests) == asked
+
+
+def test_a_full_disk_loses_nothing(
+    endpoint: FakeEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker says so, and waits before its next shard; the same call goes on where there is room again."""
+    waits = list[float]()
+    monkeypatch.setattr("askance.scale.shard_worker.time.sleep", waits.append)
+    corpus = Corpus(url=endpoint.url, home=tmp_path, pictures=4, shards=2)
+    corpus.cut()
+    with room(20_000):
+        end = corpus.read(Here())
+    assert end.failed
+    assert all("Make room on the disk" in str(each.error) or "disk" in str(each.error) for each in end.failed)
+    assert waits
+    assert corpus.read(Here()).failed == ()
+    assert asked_twice(endpoint) <= 2 * CALLS
+    merge_corpus(ShardedCorpus(corpus.out), tmp_path / "merged")
+    assert same_answers(tmp_path / "merged", corpus.alone())
 
 
 def test_equal_pictures_meet_in_one_shard(endpoint: FakeEndpoint, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -31,6 +32,7 @@ from askance.scale import (
     CorpusEnd,
     LocalWorkers,
     RayWorkers,
+    Receipt,
     ShardedCorpus,
     ShardReader,
     map_dataset,
@@ -119,6 +121,30 @@ def test_a_command_that_is_killed_goes_on(endpoint: FakeEndpoint, tmp_path: Path
 @pytest.mark.soak
 def test_a_command_that_is_killed_twenty_times_goes_on(endpoint: FakeEndpoint, tmp_path: Path) -> None:
     killed_and_resumed(endpoint, Corpus(url=endpoint.url, home=tmp_path, pictures=120, shards=24), times=20)
+
+
+@pytest.mark.soak
+def test_a_list_of_ten_million_names_is_resumed_at_once(tmp_path: Path) -> None:
+    """The list is cut once; then the list's digest and the receipts are all that is looked at."""
+    table = tmp_path / "list.csv"
+    with table.open("w", encoding="ascii") as rows:
+        rows.write("image\n")
+        rows.writelines(f"https://127.0.0.1:9/pictures/{number:08}.jpg\n" for number in range(10_000_000))
+    command = [sys.executable, "-m", "askance", "scale", "run", "verbalize", str(table), "--shards", "2000"]
+    command += ["--vlm", "openai:m@http://127.0.0.1:9/v1", "--out", str(tmp_path / "corpus"), "--workers", "1"]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as first:
+        while not (tmp_path / "corpus" / "corpus.json").exists():
+            assert first.poll() is None
+            time.sleep(1)
+        first.kill()
+    corpus = ShardedCorpus(tmp_path / "corpus")
+    assert corpus.pictures == 10_000_000
+    for number in corpus.numbers:
+        corpus.keep(Receipt(shard=number, worker="", pictures=corpus.sizes[number]))
+    started = time.monotonic()
+    subprocess.run(command, check=True, capture_output=True)
+    assert time.monotonic() - started < 30
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 1_000_000
 
 
 def killed_and_resumed(endpoint: FakeEndpoint, corpus: Corpus, *, times: int) -> None:
@@ -301,8 +327,9 @@ def test_the_data_set_of_another_pipeline(cluster: Any, endpoint: FakeEndpoint, 
     columns = {"image": "path", "options": "choices"}
     with corpus.chain() as chain:
         lines = map_dataset(rows, chain, columns=columns, workers=RayWorkers(count=2), batch_size=2)
-        told = lines.filter(expr="outcome == 'answered'").take_all()
-        (seen, *_) = map_dataset(pixels, chain, columns={"name": "path"}, workers=RayWorkers(count=1)).take_all()
+        told = lines.take_all()
+        looks = verbalize(next(iter(chain.models)))
+        (seen, *_) = map_dataset(pixels, looks, columns={"name": "path"}, workers=RayWorkers(count=1)).take_all()
         with pytest.raises(UsageError, match="A chain takes no 'caption'"):
             map_dataset(rows, chain, columns={"caption": "path"}, workers=RayWorkers(count=1))
     by_name = {row["image"]: json.loads(row["line"]) for row in told}
