@@ -38,7 +38,9 @@ def test_a_table_without_the_column(askance: Command, tmp_path: Path) -> None:
         "scale", "run", "verbalize", str(tmp_path / "list.parquet"), "--out", str(tmp_path / "corpus"), "--vlm", "demo"
     )
     assert ran.code == 2
-    assert "has no column 'image'.\n  → Say which column has the pictures: --column image=NAME. It has 'path'" in ran.err
+    assert (
+        "has no column 'image'.\n  → Say which column has the pictures: --column image=NAME. It has 'path'" in ran.err
+    )
     assert not (tmp_path / "corpus").exists()
 
 

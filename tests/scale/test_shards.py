@@ -61,9 +61,7 @@ def test_shards_are_the_run_of_one_process(endpoint: FakeEndpoint, tmp_path: Pat
     assert len(endpoint.requests) == asked
 
 
-def test_a_full_disk_loses_nothing(
-    endpoint: FakeEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_loses_nothing(endpoint: FakeEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The worker says so, and waits before its next shard; the same call goes on where there is room again."""
     waits = list[float]()
     monkeypatch.setattr("askance.scale.shard_worker.time.sleep", waits.append)

@@ -126,11 +126,12 @@ def test_a_command_that_is_killed_twenty_times_goes_on(endpoint: FakeEndpoint, t
 @pytest.mark.soak
 def test_a_list_of_ten_million_names_is_resumed_at_once(tmp_path: Path) -> None:
     """The list is cut once; then the list's digest and the receipts are all that is looked at."""
-    table = tmp_path / "list.csv"
-    with table.open("w", encoding="ascii") as rows:
-        rows.write("image\n")
-        rows.writelines(f"https://127.0.0.1:9/pictures/{number:08}.jpg\n" for number in range(10_000_000))
-    command = [sys.executable, "-m", "askance", "scale", "run", "verbalize", str(table), "--shards", "2000"]
+    tables = [tmp_path / f"list-{part}.csv" for part in range(10)]
+    for part, table in enumerate(tables):
+        numbers = range(part * 1_000_000, (part + 1) * 1_000_000)
+        addresses = (f"https://127.0.0.1:9/pictures/{number:08}.jpg\n" for number in numbers)
+        table.write_text("".join(["image\n", *addresses]), encoding="ascii")
+    command = [sys.executable, "-m", "askance", "scale", "run", "verbalize", *map(str, tables), "--shards", "2000"]
     command += ["--vlm", "openai:m@http://127.0.0.1:9/v1", "--out", str(tmp_path / "corpus"), "--workers", "1"]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as first:
         while not (tmp_path / "corpus" / "corpus.json").exists():
