@@ -11,7 +11,7 @@ import json
 import logging
 import os
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -62,7 +62,7 @@ class RayWorkers:
         rows = ray.data.from_items([{"shard": number} for number in numbers], override_num_blocks=len(numbers))
         receipts = rows.map_batches(
             _ShardActor,
-            fn_constructor_args=(packed(replace(reader, ask=RayAsk.begun(ledger))),),
+            fn_constructor_args=(packed(reader.asking(RayAsk.begun(ledger))),),
             batch_size=1,
             num_gpus=self.gpus_of(reader.models),
             compute=_pool(ray, min(self.count, len(numbers))),

@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import aclosing, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -54,7 +54,11 @@ class SampleReader:
         """Those that are asked."""
         return self.solver.models
 
-    def __call__(self, number: int) -> Receipt:
+    def asking(self, ask: Ask, /) -> SampleReader:
+        """The reader, for workers that ask this coordinator."""
+        return replace(self, ask=ask)
+
+    def __call__(self, number: int, /) -> Receipt:
         """The receipt of a block; what a model, the disk or the records do stands in it."""
         try:
             return run_sync(self._read(number))

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
@@ -76,7 +76,11 @@ class ShardReader:
         """Those that are asked."""
         return self.chain.models
 
-    def __call__(self, number: int) -> Receipt:
+    def asking(self, ask: Ask, /) -> ShardReader:
+        """The reader, for workers that ask this coordinator."""
+        return replace(self, ask=ask)
+
+    def __call__(self, number: int, /) -> Receipt:
         """The receipt of a shard, which is read unless it has one.
 
         Never raises for what a picture, a model, the disk or the records do: that stands in the receipt.

@@ -7,14 +7,13 @@ import os
 import signal
 import tempfile
 from collections import Counter, deque
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from multiprocessing.connection import Client, Connection, Listener, wait
 from pathlib import Path
 from secrets import token_bytes
 from threading import Lock, Thread
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol
 
 from askance.errors import AskanceError, StoreError
 from askance.scale.coordinator import Coordinator
@@ -24,11 +23,31 @@ from askance.scale.shards import Receipt
 if TYPE_CHECKING:
     from multiprocessing.context import SpawnProcess
 
+    from askance.models import Model
     from askance.replay import Ledger
-    from askance.scale.sample_worker import SampleReader
-    from askance.scale.shard_worker import ShardReader
+    from askance.scale.coordinator import Ask
 
-    Reader: TypeAlias = ShardReader | SampleReader
+
+class Reader(Protocol):
+    """What a worker does, as a value that can be pickled."""
+
+    @property
+    def tries(self) -> int | None:
+        """How often a number may end its worker before it is left out; None where the reader sees to that."""
+        ...
+
+    @property
+    def models(self) -> Iterable[Model]:
+        """Those that it asks."""
+        ...
+
+    def asking(self, ask: Ask, /) -> Reader:
+        """The reader, for workers that ask this coordinator."""
+        ...
+
+    def __call__(self, number: int, /) -> Receipt:
+        """Reads what has the number; what a model, the disk or the records do stands in the receipt."""
+        ...
 
 
 class Workers(Protocol):
@@ -63,7 +82,7 @@ class LocalWorkers:
         waiting, working, deaths = deque(numbers), dict[Connection, _Worker](), Counter[int]()
         coordinator = Coordinator(ledger)
         with _Desk(coordinator) as desk:
-            content = packed(replace(reader, ask=desk.ask))
+            content = packed(reader.asking(desk.ask))
             try:
                 while waiting or working:
                     while waiting and len(working) < self.count:
