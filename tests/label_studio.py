@@ -50,7 +50,7 @@ def annotation(number: int, who: Any, words: Mapping[str, str] | None) -> dict[s
 
 def result(field: str, *words: str) -> dict[str, Any]:
     """One choice as an export to JSON has it."""
-    shown = {"verdict": "reference", "vote": "first"}.get(field, field.removeprefix("answer_"))
+    shown = {"verdict": "candidate", "vote": "second"}.get(field, field.removeprefix("answer_"))
     return {"id": field, "from_name": field, "to_name": shown, "type": "choices", "value": {"choices": [*words]}}
 
 

@@ -478,7 +478,7 @@ def _write_sheet(options: SheetOptions, file: Path, images: Path, out: Path) -> 
     form = {"sheet": sheet.id, "images": len(sheet.keys), "items": len(sheet.items), "missing": list(missing)}
     parts = [str(out / name) for name in ((PAGE, TABLE) if options.to == "page" else (TASKS, CONFIG))]
     Report(lambda: form, lambda: parts, breaks=False).print(as_json=options.as_json)
-    get = "Raters get one of the two files" if options.to == "page" else f"Label Studio gets {TASKS} and {CONFIG}"
+    get = "Raters get one of the two files" if options.to == "page" else "Label Studio gets both files"
     echo(
         f"{many(len(sheet.items), 'statement')} about {many(len(sheet.keys), 'image')}, "
         f"{len(missing):,} of which cannot be read.\n"

@@ -51,7 +51,7 @@ def labelling_config(fields: Sequence[ChoiceField], *, image: bool = False) -> s
                 ElementTree.SubElement(view, "Header", value=heading, size="5")
             ElementTree.SubElement(view, "Text", name=name, value=f"${name}", valueType="text")
         choices = ElementTree.SubElement(
-            view, "Choices", name=field.name, toName=next(iter(field.texts)), choice="single-radio", showInline="true"
+            view, "Choices", name=field.name, toName=[*field.texts][-1], choice="single-radio", showInline="true"
         )
         for word in field.choices:
             ElementTree.SubElement(choices, "Choice", value=word)
@@ -78,7 +78,7 @@ def write_tasks(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Annotation:
+class TaskAnnotation:
     """What one annotator made of one task."""
 
     where: str
@@ -98,7 +98,7 @@ def is_export(value: object) -> TypeGuard[Sequence[Any]]:
 
 def read_annotations(
     export: Sequence[Any], source: str, *, key: str, names: Collection[str]
-) -> Mapping[str, Sequence[Annotation]]:
+) -> Mapping[str, Sequence[TaskAnnotation]]:
     """The annotations of each task; a task that nobody was at, or all skipped, has none with a choice.
 
     Args:
@@ -114,7 +114,7 @@ def read_annotations(
         BadData: an entry is no task of a sheet, an answer is of another page or is not one choice, or an annotator
             answered a task twice.
     """
-    by_task: dict[str, list[Annotation]] = {}
+    by_task: dict[str, list[TaskAnnotation]] = {}
     for number, entry in enumerate(map(_object, export), start=1):
         where, whole = f"entry {number} of {source!r}", _is_whole(entry)
         if not whole and not _is_short(entry):
@@ -137,7 +137,7 @@ def read_annotations(
                     f"The annotator {annotator!r} answered {name!r} twice, also in {where}.",
                     hint="Delete one of the two annotations in Label Studio, and export again.",
                 )
-            there.append(Annotation(where=where, annotator=annotator, task=task, choices=words))
+            there.append(TaskAnnotation(where=where, annotator=annotator, task=task, choices=words))
     return by_task
 
 

@@ -13,8 +13,8 @@ from askance.errors import BadData
 from askance.evals.label_studio import (
     CONFIG,
     TASKS,
-    Annotation,
     ChoiceField,
+    TaskAnnotation,
     is_export,
     labelling_config,
     read_annotations,
@@ -40,7 +40,7 @@ def test_a_configuration_shows_fields_and_holds_no_text_of_a_task(tmp_path: Path
         ("Text", {"name": "first", "value": "$first", "valueType": "text"}),
         ("Header", {"value": "2", "size": "5"}),
         ("Text", {"name": "second", "value": "$second", "valueType": "text"}),
-        ("Choices", {"name": "vote", "toName": "first", "choice": "single-radio", "showInline": "true"}),
+        ("Choices", {"name": "vote", "toName": "second", "choice": "single-radio", "showInline": "true"}),
         ("Choice", {"value": "First"}),
         ("Choice", {"value": "Second"}),
         ("Choice", {"value": "Tie"}),
@@ -56,7 +56,7 @@ def both(export: list[dict[str, Any]]) -> list[Any]:
 def test_both_exports_say_the_same(tmp_path: Path) -> None:
     write_tasks(tmp_path, TASKS_OF_TWO, [FIELD])
     account = {"id": 5, "email": "ann@example.org"}
-    export = [
+    export: list[dict[str, Any]] = [
         {
             "id": 1,
             "data": TASKS_OF_TWO[0],
@@ -77,7 +77,7 @@ def test_both_exports_say_the_same(tmp_path: Path) -> None:
         assert found["b"] == []
         assert {each.task["second"] for each in found["a"]} == {f"a {HOSTILE}"}
     skipped = read_annotations(export, "x.json", key="pair", names=["vote"])["a"][2]
-    assert skipped == Annotation(where="entry 1 of 'x.json'", annotator="4", task=TASKS_OF_TWO[0], choices={})
+    assert skipped == TaskAnnotation(where="entry 1 of 'x.json'", annotator="4", task=TASKS_OF_TWO[0], choices={})
 
 
 def test_who_skipped_first_and_answered_then_has_answered(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 from askance.data_table import csv_records
 from askance.errors import BadData
 from askance.evals import label_studio
-from askance.evals.judges.label_sheet import PlacedRow, label_rows, vote_rows
+from askance.evals.judges.label_export import PlacedRow, label_rows, vote_rows
 from askance.evals.suite.files import read_bytes, read_json
 
 if TYPE_CHECKING:

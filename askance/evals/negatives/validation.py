@@ -332,7 +332,7 @@ def read_ratings(paths: Sequence[Path], sheet: Sheet) -> tuple[Rater, ...]:
     for path in paths:
         name = _name(path, paths)
         if path.suffix.lower() == ".json":
-            rows = {f"{name}:{annotator}": rows for annotator, rows in _annotator_rows(path, sheet).items()}
+            rows = {f"{name}:{annotator}": rows for annotator, rows in sorted(_annotator_rows(path, sheet).items())}
         else:
             rows = {name: _table_rows(path)}
         read = [Rater(name=rater, answers=_answers(placed, sheet)) for rater, placed in rows.items()]

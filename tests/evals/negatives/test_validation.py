@@ -296,16 +296,19 @@ def test_an_export_of_label_studio_is_read_as_tables_filled_by_hand(out: Path, *
     def partly(item: Any, place: int) -> str:
         return "" if item.key == sheet.keys[1] or place == 7 else "Cannot tell" if place % 5 == 0 else honest(item, 0)
 
-    ways = {"3": honest, "12": lambda item, place: "Right", "5": partly, "8": lambda item, place: ""}
+    ways: dict[str, Callable[[Any, int], str]] = {
+        "3": honest,
+        "12": lambda item, place: "Right",
+        "5": partly,
+        "8": lambda item, place: "",
+    }
     tables = [fill(out / f"{name}.csv", sheet, way) for name, way in ways.items() if name != "8"]
     export = label_studio.exported(out, {int(name): annotator(sheet, way) for name, way in ways.items()})
     file = label_studio.write(out / "export.json", label_studio.shortened(export) if shorten else export)
 
-    raters = read_ratings([file], sheet)
-    assert {each.name.removeprefix("export:"): each.answers for each in raters} == {
-        each.name: each.answers for each in read_ratings(tables, sheet)
-    }
-    assert 0 < len(raters[-1].answers) < len(sheet.items)
+    found = {each.name.removeprefix("export:"): each.answers for each in read_ratings([file], sheet)}
+    assert found == {each.name: each.answers for each in read_ratings(tables, sheet)}
+    assert 0 < len(found["5"]) < len(sheet.items)
     assert read_key(out / "key.json") == sheet
 
 
@@ -356,7 +359,7 @@ def skipped(export: Any) -> None:
 EXPORTS: dict[str, tuple[Callable[[Any], None], str]] = {
     "another sheet": (other_sheet, "Annotator '3', entry 1 of 'x.json': this is of the sheet 'abc', not of"),
     "unknown image": (other_page, "Annotator '3', entry 1 of 'x.json': the item 'p077s01' is not on the sheet."),
-    "unknown choice": (other_choice, "Annotator '3', entry 1 of 'x.json': 'funny' is no answer. Answers: right"),
+    "unknown choice": (other_choice, "Annotator '3', entry 1 of 'x.json': 'Funny' is no answer. Answers: right"),
     "all skipped": (skipped, "The file 'x.json' has no answers."),
     "no export": (lambda export: export.clear(), "The file 'x.json' is no export of Label Studio with annotations."),
 }
