@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import fnmatch
 import json
-import os
 import re
 import shlex
-import shutil
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,23 +16,10 @@ import yaml
 
 import askance
 from askance.cli import main
+from tests.dockerfile import ROOT, copied, instructions
 from tests.slow import environments
 
-ROOT = Path(__file__).resolve().parent.parent
 SECRET = re.compile(r"KEY|TOKEN|PASSWORD")
-
-
-def instructions() -> list[tuple[str, str]]:
-    """The instructions of the Dockerfile, and what stands behind each."""
-    lines = (ROOT / "Dockerfile").read_text("utf-8").splitlines()
-    found = [line.partition(" ") for line in lines if line and not line.startswith("#")]
-    return [(word, rest) for word, _, rest in found]
-
-
-def copied() -> list[tuple[list[str], str]]:
-    """The sources in this folder and the target of each COPY."""
-    words = [rest.split() for word, rest in instructions() if word == "COPY" and not rest.startswith("--from")]
-    return [(sources, target) for *sources, target in words]
 
 
 def of_services() -> Mapping[str, Any]:
@@ -131,48 +114,7 @@ def test_the_command_of_a_workflow_ends_well_for_a_sound_pack_alone(own_place: P
 def test_a_file_is_what_its_schema_says(package: str, schema: str, file: str, tmp_path: Path) -> None:
     environments.packages_into(tmp_path, [package])
     content = yaml.safe_load((ROOT / file).read_text("utf-8"))
-    checker = jsonschema.Draft7Validator(json.loads((tmp_path / schema).read_text("utf-8")))
+    checker: Any = jsonschema.Draft7Validator(json.loads((tmp_path / schema).read_text("utf-8")))
 
     assert [each.message for each in checker.iter_errors(content)] == []
     assert [*checker.iter_errors({**content, "restrat": "always"})] != []
-
-
-@pytest.mark.slow(group="wheel")
-def test_each_line_that_an_image_runs_is_run_in_an_empty_environment(tmp_path: Path) -> None:
-    source, made = tmp_path / "src", tmp_path / "opt"
-    (source / "docs").mkdir(parents=True)
-    for sources, target in copied():
-        for each in sources:
-            copy = shutil.copytree if (ROOT / each).is_dir() else shutil.copy
-            copy(ROOT / each, source / target / ("" if (ROOT / each).is_dir() else each))
-    clean = {
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}/usr/bin:/bin",
-        "HOME": str(tmp_path),
-        "EXTRAS": "postgres",
-    }
-    settings = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
-
-    for line in [rest for word, rest in instructions() if word == "RUN"]:
-        environments.checked(
-            [
-                "env",
-                "-i",
-                *[f"{name}={value}" for name, value in (settings | clean).items()],
-                "sh",
-                "-euc",
-                line.replace("/opt/", f"{made}/"),
-            ],
-            folder=source,
-        )
-    shutil.rmtree(source)
-    ran = subprocess.run(
-        [made / "askance" / "bin" / "askance", "demo"],
-        cwd=tmp_path,
-        env=clean,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-    assert "written by hand" in ran.stdout, ran.stderr
-    assert not (made / "askance" / "bin" / "pip").exists()
