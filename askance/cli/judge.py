@@ -365,7 +365,10 @@ class JudgeSheetOptions:
 
     against: Annotated[
         str,
-        typer.Option(metavar="references|RUN2", help="What the run's answers (A) stand beside (B)."),
+        typer.Option(
+            metavar="references|RUN2",
+            help="What the run's answers (A) stand beside (B): its references, or another run.",
+        ),
     ]
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for label-studio.json and label-studio.xml.")]
     purpose: Annotated[
@@ -389,7 +392,10 @@ def sample(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run whose answers are texts.")],
     options: JudgeSheetOptions,
 ) -> None:
-    """Write tasks for people in Label Studio: what `card --labels` and `prefer --human` take back as its export."""
+    """Write a run's answers as tasks of Label Studio; `card --labels` and `prefer --human` take its export back.
+
+    Pairs without an answer are left out.
+    """
     from askance.evals import Run
     from askance.evals.judges import answer_pairs, write_label_sheet
     from askance.evals.judges.answer_pairs import REFERENCES
@@ -409,6 +415,6 @@ def sample(
     takes_back = "judge card --labels" if options.purpose == "card" else "judge prefer --human"
     echo(
         f"{many(sheet.pairs, 'pair')}; {len(sheet.left_out):,} left out for lack of an answer.\n"
-        f"Its export, JSON or JSON-MIN, goes to `askance {takes_back} FILE.json`.",
+        f"The project, exported as JSON or JSON-MIN, goes to `askance {takes_back} FILE.json`.",
         err=True,
     )

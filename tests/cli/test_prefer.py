@@ -240,7 +240,7 @@ def test_people_vote_in_label_studio(askance: Command, endpoint: FakeEndpoint, r
     assert (made.code, made.out) == (0, "sheet/label-studio.json\nsheet/label-studio.xml\n")
     assert made.err == (
         "7 pairs; 1 left out for lack of an answer.\n"
-        "Its export, JSON or JSON-MIN, goes to `askance judge prefer --human FILE.json`.\n"
+        "The project, exported as JSON or JSON-MIN, goes to `askance judge prefer --human FILE.json`.\n"
     )
     pairs = {pair["id"]: pair for pair in done.lines[0]["pairs"] if pair.get("votes")}
     assert {name: pair["votes"] for name, pair in pairs.items() if name != same} == {
