@@ -60,6 +60,7 @@ _BUTTONS: Sequence[tuple[RaterAnswer, str]] = (("right", "Right"), ("wrong", "Wr
 """What can be answered on the page, and how it is labelled."""
 _PAGE, _ANSWER = "page", "answer_"
 """In Label Studio: the field that says which image a task is of, and the beginning of the names of its answers."""
+_NO_STATEMENT = "(There is no statement here: leave it empty.)"
 
 
 # --- the sheet ---
@@ -217,7 +218,7 @@ def _write_page(sheet: Sheet, pictures: Sequence[SheetImage], out: Path, *, ques
 
 
 def _write_tasks(sheet: Sheet, pictures: Sequence[SheetImage], out: Path, *, question: str) -> None:
-    """A task for each image. All have the places of the longest one, and those beyond its statements are empty."""
+    """A task for each image. All have the places of the longest one, and those beyond its statements say so."""
     places = [_place(number) for number in range(1, max(len(each.statements) for each in pictures) + 1)]
     tasks = [
         {
@@ -225,7 +226,7 @@ def _write_tasks(sheet: Sheet, pictures: Sequence[SheetImage], out: Path, *, que
             _PAGE: picture.name,
             label_studio.QUESTION: question if picture.uri else f"{question} (This image could not be read.)",
             label_studio.IMAGE: picture.uri or "",
-            **dict.fromkeys(places, ""),
+            **dict.fromkeys(places, _NO_STATEMENT),
             **{item.removeprefix(picture.name): text for item, text in picture.statements},
         }
         for picture in pictures
@@ -359,7 +360,7 @@ def _table_rows(path: Path) -> Iterator[_PlacedRow]:
 
 
 def _annotator_rows(path: Path, sheet: Sheet) -> Mapping[str, Sequence[_PlacedRow]]:
-    """The rows of each annotator in an export of Label Studio. An empty place of a page is no item."""
+    """The rows of each annotator in an export of Label Studio. A place without a statement is no item."""
     export: Any = read_json(path)
     if not label_studio.is_export(export):
         raise BadData(
@@ -376,7 +377,7 @@ def _annotator_rows(path: Path, sheet: Sheet) -> Mapping[str, Sequence[_PlacedRo
                     {"sheet": str(each.task.get("sheet")), "item": page + place, "answer": word},
                 )
                 for field, word in each.choices.items()
-                if each.task.get(place := field.removeprefix(_ANSWER)) != ""
+                if each.task.get(place := field.removeprefix(_ANSWER)) != _NO_STATEMENT
             )
     return rows
 

@@ -318,9 +318,13 @@ def test_a_task_holds_the_statements_of_its_image_as_they_are(out: Path) -> None
     tasks = {each["data"]["page"]: each["data"] for each in json.loads((out / "label-studio.json").read_text("utf-8"))}
 
     shown = {f"{page}{place}": text for page, task in tasks.items() for place, text in task.items() if place[0] == "s"}
-    assert {item: text for item, text in shown.items() if text and item[4:] != "sheet"} == {
+    empty = [
+        text for item, text in shown.items() if item[4:] != "sheet" and item not in {each.id for each in sheet.items}
+    ]
+    assert {item: text for item, text in shown.items() if text not in empty and item[4:] != "sheet"} == {
         item.id: item.text.replace("\u202e", "\ufffd") for item in sheet.items
     }
+    assert empty == ["(There is no statement here: leave it empty.)"]
     assert sorted(task["image"][:23] for task in tasks.values()) == ["", "data:image/jpeg;base64,"]
     assert {task["question"] for task in tasks.values()} == {
         "Is the statement right for the image?",
