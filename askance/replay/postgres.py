@@ -21,7 +21,7 @@ from askance.replay.database import refuse_network
 from askance.replay.postgres_database import Database, DatabaseGone, PostgresAddress
 from askance.replay.postgres_leases import PostgresLeases
 from askance.replay.postgres_ledger import PostgresLedger
-from askance.replay.postgres_pace import PostgresPace
+from askance.replay.postgres_pace import PostgresStarts
 from askance.replay.record import (
     BLOCK,
     Record,
@@ -31,6 +31,7 @@ from askance.replay.record import (
     in_blocks,
     record_in_row,
 )
+from askance.replay.shared_pace import SharedPace
 from askance.replay.store import Store
 
 if TYPE_CHECKING:
@@ -159,7 +160,8 @@ class PostgresStore(Records):
         """The pace of a model's endpoint among all workers."""
         if not self.writable:
             return own
-        return PostgresPace(self._database, f"{endpoint.provider}@{endpoint.endpoint}", own, rpm=rpm, tpm=tpm)
+        starts = PostgresStarts(self._database, f"{endpoint.provider}@{endpoint.endpoint}")
+        return SharedPace(starts, own, rpm=rpm, tpm=tpm)
 
     # ---- one or several ------------------------------------------------------------------------------------------
 

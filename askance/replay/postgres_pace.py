@@ -1,38 +1,13 @@
-"""The pace of calls to one endpoint among workers on all machines, in a PostgreSQL database.
-
-Calls start at times that the database hands out, evenly spaced, some for each worker ahead of time: together no faster
-than the limits of the run. A 429 that one worker gets is a pause for all. What else an endpoint lets through is learnt
-by each worker alone. A thread asks the database, and no event loop waits for it.
-"""
+"""The pace of calls to one endpoint among workers on all machines, in a PostgreSQL database."""
 
 from __future__ import annotations
 
-import logging
-import os
-import time
-from collections import deque
-from contextlib import suppress
-from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING
 
-from askance.errors import StoreError
+from askance.replay.shared_pace import DrawnTimes, Opening, WantedTimes
 
 if TYPE_CHECKING:
-    from askance.replay.pace import Allowance, Pace
     from askance.replay.postgres_database import Connection, Database
-
-_log = logging.getLogger("askance")
-
-SLICE = 2.0
-"""Seconds for which a worker draws times ahead, at most; and between two looks at the pause of all."""
-LATE = 0.05
-"""Seconds after which a time that was handed out counts as missed: two calls in a row would come too fast."""
-_IDLE = 10.0
-"""Seconds without a call after which the thread ends; the next call begins another."""
-_POLL = 0.02
-"""Seconds to wait for times that are being drawn."""
-FIRST_SIZE = 1000.0
-"""Tokens that a call is assumed to take before any has been answered."""
 
 _BEGIN = "INSERT INTO pace (endpoint) VALUES (%s) ON CONFLICT DO NOTHING"
 _LOOK = """
@@ -48,154 +23,33 @@ _DRAW = """
 """
 
 
-class PostgresPace:
-    """When the next call to one endpoint may start, for this worker among all; see `Pace`.
+class PostgresStarts:
+    """Hands out the times at which calls to one endpoint may start; see `Starts`.
 
     Args:
         database: where the pace is kept.
         endpoint: its name there.
-        own: what this process learns of the endpoint.
-        rpm: calls per minute that all workers together never exceed; None is without such a limit.
-        tpm: tokens per minute, likewise.
     """
 
-    def __init__(self, database: Database, endpoint: str, own: Pace, *, rpm: float | None, tpm: float | None) -> None:
+    def __init__(self, database: Database, endpoint: str) -> None:
         self._database = database
         self._endpoint = endpoint
-        self._own = own
-        self._every = None if rpm is None else 60 / rpm
-        """Seconds between two calls of all workers."""
-        self._per_token = None if tpm is None else 60 / tpm
-        self._size = FIRST_SIZE
-        self._lock = Lock()
-        self._times: deque[float] = deque()
-        """When calls may start, by this process's clock."""
-        self._number = 1
-        """How many are drawn at once: more while they are used, fewer while they are missed."""
-        self._uncounted = 0.0
-        """Tokens that calls have taken beyond what was drawn for them."""
-        self._paused = 0.0
-        """Until when all pause."""
-        self._pause_all = 0.0
-        """Seconds for which all have still to be told to pause."""
-        self._wanted = Event()
-        self._used = 0.0
-        self._thread: tuple[int, Thread] | None = None
+        self._begun = False
 
     @property
-    def _limited(self) -> bool:
-        return self._every is not None or self._per_token is not None
+    def closings(self) -> int:
+        return self._database.closed
 
-    def wait(self, now: float, /) -> float:
-        self._begin(now)
-        with self._lock:
-            wait = max(self._own.wait(now), self._paused - now)
-            if not self._limited:
-                return wait
-            while self._times and self._times[0] < now - LATE:
-                self._times.popleft()
-                self._number = max(1, self._number // 2)
-            if not self._times:
-                self._wanted.set()
-                return max(wait, _POLL)
-            return max(wait, self._times[0] - now)
-
-    def reason(self, now: float, /) -> str:
-        if self._paused > now:
-            return "the endpoint, which asked a worker to slow down (429)"
-        if self._limited and self._own.wait(now) <= 0:
-            limits = {"calls": self._every, "tokens": self._per_token}
-            words = [f"{60 / each:g} {unit}" for unit, each in limits.items() if each is not None]
-            return f"the limit of {' and '.join(words)} a minute for all workers"
-        return self._own.reason(now)
-
-    def started(self, now: float, /) -> None:
-        self._own.started(now)
-        with self._lock:
-            if self._times:
-                self._times.popleft()
-            if self._limited and len(self._times) <= self._number // 2:
-                self._wanted.set()
-
-    def answered(self, now: float, tokens: int | None, /) -> None:
-        self._own.answered(now, tokens)
-        if tokens is not None and tokens >= 0:
-            with self._lock:
-                self._uncounted += tokens - self._size
-                self._size += (tokens - self._size) / 16
-
-    def pause(self, now: float, retry_after: float | None, /) -> float:
-        return self._own.pause(now, retry_after)
-
-    def rejected(self, now: float, sent: float, retry_after: float | None, /) -> None:
-        self._own.rejected(now, sent, retry_after)
-        with self._lock:
-            self._pause_all = max(self._pause_all, self._own.wait(now))
-        self._wanted.set()
-
-    def learn(self, now: float, allowance: Allowance, /, *, under_way: int) -> None:
-        self._own.learn(now, allowance, under_way=under_way)
-
-    # ---- beside the loop -----------------------------------------------------------------------------------------
-
-    def _begin(self, now: float) -> None:
-        self._used = now
-        thread = self._thread
-        if thread is None or thread[0] != os.getpid() or not thread[1].is_alive():
-            begun = Thread(target=self._follow, name="askance-pace", daemon=True)
-            self._thread = (os.getpid(), begun)
-            begun.start()
-
-    def _follow(self) -> None:
-        closed = self._database.closed
-        with suppress(StoreError):
-            self._database.change(lambda connection: connection.execute(_BEGIN, (self._endpoint,)))
-        while time.monotonic() - self._used < _IDLE:
-            self._wanted.wait(SLICE)
-            self._wanted.clear()
-            if self._database.closed > closed:
-                break
-            try:
-                self._draw()
-            except StoreError as error:
-                _log.warning("%s Workers do not know of each other's calls meanwhile.", error.message)
-                time.sleep(SLICE)
-
-    def _draw(self) -> None:
-        """Takes over the pause of all, and draws times where there are few left.
-
-        Raises:
-            StoreError: the database does not answer; nothing was drawn.
-        """
-        with self._lock:
-            pause, uncounted = self._pause_all, self._uncounted
-            number = self._number if self._limited and len(self._times) <= self._number // 2 else 0
-
-        def drawn(connection: Connection) -> tuple[float, float, list[float]]:
+    def draw(self, wanted: WantedTimes, /) -> DrawnTimes:
+        def drawn(connection: Connection) -> DrawnTimes:
             connection.execute("SET LOCAL synchronous_commit = off")
+            if not self._begun:
+                connection.execute(_BEGIN, (self._endpoint,))
             ((calls, tokens, paused),) = connection.execute(_LOOK, (self._endpoint,))
-            now, calls, tokens, paused = time.monotonic(), float(calls), float(tokens), max(float(paused), pause)
-            starts = self._starts(max(calls, paused, 0.0), max(tokens, 0.0), number)
-            calls = starts[-1] + (self._every or 0.0) if starts else calls
-            tokens = max(tokens, 0.0) + (self._per_token or 0.0) * (number * self._size + uncounted)
-            connection.execute(_DRAW, (calls, tokens, paused, self._endpoint))
-            return now, paused, starts
+            opening, drawn = Opening(calls=float(calls), tokens=float(tokens), paused=float(paused)).after(wanted)
+            connection.execute(_DRAW, (opening.calls, opening.tokens, opening.paused, self._endpoint))
+            return drawn
 
-        now, paused, starts = self._database.change(drawn)
-        with self._lock:
-            self._paused = max(self._paused, now + paused)
-            self._times.extend(now + start for start in starts)
-            self._uncounted -= uncounted
-            if self._pause_all <= pause:
-                self._pause_all = 0.0
-            if number:
-                self._number = min(2 * number, self._most())
-
-    def _starts(self, calls: float, tokens: float, number: int) -> list[float]:
-        """When so many calls may start, in seconds from now."""
-        every, per_call = self._every or 0.0, (self._per_token or 0.0) * self._size
-        return [max(calls + each * every, tokens + each * per_call) for each in range(number)]
-
-    def _most(self) -> int:
-        every = max(self._every or 0.0, (self._per_token or 0.0) * self._size)
-        return max(1, int(SLICE / every)) if every else 1
+        result = self._database.change(drawn)
+        self._begun = True
+        return result
