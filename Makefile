@@ -12,7 +12,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # A package has a folder of tests, a module beside askance/__init__.py has a file.
 of_room = $(or $(wildcard tests/$(ROOM) tests/test_$(ROOM)*.py),tests/$(ROOM))
 
-.PHONY: help demo test test-slow soak check format site bench bench-quick clean
+.PHONY: help demo test test-slow soak check format site dist bench bench-quick clean
 
 help: ## what there is to say
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +41,11 @@ format: .venv/.ready-dev ## mend what ruff can mend
 
 site: .venv/.ready-docs ## the documentation as a site, in build/site
 	.venv/bin/zensical build --strict
+
+dist: .venv/.ready-release ## the wheel and the source archive, in dist/
+	rm -rf dist
+	$(run) -m build
+	$(run) -m twine check --strict dist/*
 
 bench: .venv/.ready ## the tables of docs/performance.md (twenty minutes, of a machine with nothing else to do)
 	$(run) benchmarks/tables.py

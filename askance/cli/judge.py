@@ -45,7 +45,8 @@ class CardOptions:
     labels: Annotated[
         Path,
         typer.Option(
-            help="What people say: CSV or JSONL with reference, candidate, and verdict or votes; question, group, id."
+            help="What people say: CSV or JSONL with reference, candidate, and verdict or votes; question, group, id. "
+            "Or an export of Label Studio."
         ),
     ]
     judge: Annotated[
@@ -238,7 +239,10 @@ class PreferOptions:
     )
     human: Annotated[
         Path | None,
-        typer.Option(help="People's votes, CSV, JSON or JSONL: id, and votes (A;B;A) or one vote a row. Makes a card."),
+        typer.Option(
+            help="People's votes, CSV, JSON or JSONL: id, and votes (A;B;A) or one vote a row; or an export of Label "
+            "Studio. Makes a card."
+        ),
     ] = None
     limit: Annotated[int | None, typer.Option(min=1, help="Only so many pairs, the first ones.")] = None
     seed: Annotated[int, typer.Option(help="Of the bootstraps.")] = 0
@@ -350,3 +354,67 @@ def _unanimous(who: str, sides: Mapping[str, Sequence[str]]) -> Iterator[str]:
         more = f" … and {len(ids) - SHOWN:,} more; `--json` has them all" if len(ids) > SHOWN else ""
         yield f"{who} {side.upper()} in {many(len(ids), 'pair')}{': ' if ids else ''}{named}{more}."
     yield ""
+
+
+# --- sheets for people ---
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeSheetOptions:
+    """The options of one `askance judge sample`; None is not given."""
+
+    against: Annotated[
+        str,
+        typer.Option(
+            metavar="references|RUN2",
+            help="What the run's answers (A) stand beside (B): its references, or another run.",
+        ),
+    ]
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for label-studio.json and label-studio.xml.")]
+    purpose: Annotated[
+        Literal["card", "prefer"],
+        typer.Option(
+            "--for",
+            help="card: does an answer say the same as its reference? prefer: which of two answers is better?",
+        ),
+    ] = "prefer"
+    question: Annotated[str | None, typer.Option(help="What the answers answer; by default what their task says.")] = (
+        None
+    )
+    limit: Annotated[int | None, typer.Option(min=1, help="Only so many pairs, the first ones.")] = None
+    task: TaskPlace = None
+    as_json: AsJson = False
+
+
+@app.command()
+@spelled_out
+def sample(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run whose answers are texts.")],
+    options: JudgeSheetOptions,
+) -> None:
+    """Write a run's answers as tasks of Label Studio; `card --labels` and `prefer --human` take its export back.
+
+    Pairs without an answer are left out.
+    """
+    from askance.evals import Run
+    from askance.evals.judges import answer_pairs, write_label_sheet
+    from askance.evals.judges.answer_pairs import REFERENCES
+    from askance.evals.label_studio import CONFIG, TASKS
+
+    against = None if options.against == REFERENCES else Run.open(options.against)
+    if options.purpose == "card" and against is not None:
+        raise UsageError(
+            "A card needs answers beside their references, and --against names a run.",
+            hint="Write --against references, or --for prefer.",
+        )
+    pairs = answer_pairs(Run.open(run), against, question=options.question, limit=options.limit, task=options.task)
+    sheet = write_label_sheet(pairs, options.out, purpose=options.purpose)
+    form = {"pairs": sheet.pairs, "left_out": [*sheet.left_out]}
+    parts = [str(options.out / name) for name in (TASKS, CONFIG)]
+    Report(lambda: form, lambda: parts, breaks=False).print(as_json=options.as_json)
+    takes_back = "judge card --labels" if options.purpose == "card" else "judge prefer --human"
+    echo(
+        f"{many(sheet.pairs, 'pair')}; {len(sheet.left_out):,} left out for lack of an answer.\n"
+        f"The project, exported as JSON or JSON-MIN, goes to `askance {takes_back} FILE.json`.",
+        err=True,
+    )

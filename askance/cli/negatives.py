@@ -414,9 +414,15 @@ class SheetOptions:
     """The options of one `askance negatives sample`; None is not given."""
 
     file: Annotated[Path | None, typer.Argument(help="A file of options to draw images from.")] = None
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for sheet.html, sheet.csv and key.json.")] = (
-        None
-    )
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the sheet and key.json.")] = None
+    to: Annotated[
+        Literal["page", "label-studio"],
+        typer.Option(
+            "--to",
+            help="page: sheet.html and sheet.csv, each a whole sheet. label-studio: tasks and labelling interface of "
+            "a project in Label Studio.",
+        ),
+    ] = "page"
     images: Annotated[Path | None, typer.Option(help="Folder with the images, in any layout.")] = None
     count: Annotated[int, typer.Option(min=1, help="Images of the sheet.")] = 100
     seed: Annotated[int, typer.Option(help="Of what is drawn and of every order; reading: of the bootstraps.")] = 0
@@ -424,7 +430,11 @@ class SheetOptions:
     sidecar: Sidecar = None
     key: Annotated[Path | None, typer.Option(help="Read answers back: the sheet's key.json.")] = None
     answers: Annotated[
-        list[Path] | None, typer.Option(help="Read answers back: a filled CSV file; once for each rater.")
+        list[Path] | None,
+        typer.Option(
+            help="Read answers back: a filled CSV file, once for each rater; or an export of Label Studio, JSON or "
+            "JSON-MIN."
+        ),
     ] = None
     as_json: AsJson = False
 
@@ -459,18 +469,20 @@ def _print_validation(key: Path, answers: Sequence[Path], *, seed: int, as_json:
 
 
 def _write_sheet(options: SheetOptions, file: Path, images: Path, out: Path) -> None:
+    from askance.evals.label_studio import CONFIG, TASKS
     from askance.evals.negatives import draw_sheet, read_negatives, write_sheet
     from askance.evals.negatives.validation import KEY, PAGE, QUESTION, TABLE
 
     sheet = draw_sheet(read_negatives(file, sidecar=options.sidecar), count=options.count, seed=options.seed)
-    missing = write_sheet(sheet, out, images=_finder(images), question=options.question or QUESTION)
+    missing = write_sheet(sheet, out, images=_finder(images), question=options.question or QUESTION, to=options.to)
     form = {"sheet": sheet.id, "images": len(sheet.keys), "items": len(sheet.items), "missing": list(missing)}
-    parts = [str(out / PAGE), str(out / TABLE)]
+    parts = [str(out / name) for name in ((PAGE, TABLE) if options.to == "page" else (TASKS, CONFIG))]
     Report(lambda: form, lambda: parts, breaks=False).print(as_json=options.as_json)
+    get = "Raters get one of the two files" if options.to == "page" else "Label Studio gets both files"
     echo(
         f"{many(len(sheet.items), 'statement')} about {many(len(sheet.keys), 'image')}, "
         f"{len(missing):,} of which cannot be read.\n"
-        f"Raters get one of the two files, and never {out / KEY}, which says what is true.",
+        f"{get}, and never {out / KEY}, which says what is true.",
         err=True,
     )
 

@@ -3,12 +3,13 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests import label_studio
 from tests.cli.command import Command, draw, link_of
 from tests.servers import FakeEndpoint, Seen, default_text
 
@@ -197,6 +198,31 @@ def test_a_sheet_is_written_and_read_back(askance: Command, generated: str) -> N
     assert (read.code, read.out.partition(" [")[0]) == (0, "True negatives: 100.00%")
     assert "Agreement, krippendorff alpha: 1.000" in read.out
     assert "Rater ben: 9 of 9 items" in read.out
+
+
+def test_a_sheet_goes_to_label_studio_and_comes_back(askance: Command, generated: str) -> None:
+    draw(Path("pictures"), "10.jpg", "21.jpg")
+    made = askance("negatives", "sample", generated, "--images", "pictures", "--out", "sheet", "--to", "label-studio")
+    true = {each["item"]: each["true"] for each in json.loads(Path("sheet/key.json").read_text("utf-8"))["items"]}
+
+    def answers(task: Mapping[str, str]) -> Mapping[str, str]:
+        page = task["page"]
+        return {
+            f"answer_{item.removeprefix(page)}": "Right" if right else "Wrong"
+            for item, right in true.items()
+            if item.startswith(page)
+        }
+
+    label_studio.write(Path("export.json"), label_studio.exported(Path("sheet"), {3: answers, 4: answers}))
+    read = askance("negatives", "sample", "--key", "sheet/key.json", "--answers", "export.json")
+
+    assert made.out == "sheet/label-studio.json\nsheet/label-studio.xml\n"
+    assert made.err == (
+        "9 statements about 2 images, 0 of which cannot be read.\n"
+        "Label Studio gets both files, and never sheet/key.json, which says what is true.\n"
+    )
+    assert (read.code, read.out.partition(" [")[0]) == (0, "True negatives: 100.00%")
+    assert "Rater export:4: 9 of 9 items" in read.out
 
 
 BAD: dict[str, tuple[list[str], int, str]] = {

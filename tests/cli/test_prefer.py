@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from askance.evals.judges import RunPreferences, read_preferences
+from askance.evals.judges import RunPreferences, read_labels, read_preferences
+from tests import label_studio
 from tests.cli.command import ROOT, Command, finish, start
-from tests.evals.explained import explained
+from tests.evals.explained import QUESTION, REFERENCES, TEXTS, explained
 from tests.judges import preference_by_taste
 from tests.servers import FakeEndpoint
 
@@ -223,3 +224,53 @@ def test_a_table_holds_no_escapes_of_strangers(askance: Command, endpoint: FakeE
 
     assert "\x1b" not in done.out
     assert "\\x1b[2Jc" in done.out
+
+
+def test_people_vote_in_label_studio(askance: Command, endpoint: FakeEndpoint, runs: tuple[str, str]) -> None:
+    made = askance("judge", "sample", runs[0], "--against", runs[1], "--out", "sheet")
+    tasks = [each["data"] for each in json.loads(Path("sheet/label-studio.json").read_text("utf-8"))]
+    label_studio.write(
+        Path("votes.json"), label_studio.exported(Path("sheet"), dict.fromkeys((1, 2), lambda _: {"vote": "First"}))
+    )
+    command = ("judge", "prefer", runs[0], "--against", runs[1], *judges(endpoint, "apt"), "--json", "--human")
+    done = askance(*command, "votes.json")
+
+    answers = {task["pair"]: "a" if task["first"] == TEXTS["plain"][int(task["pair"][1:])] else "b" for task in tasks}
+    same = "c6"  # both answers are one text, so its side goes by the id alone
+    assert (made.code, made.out) == (0, "sheet/label-studio.json\nsheet/label-studio.xml\n")
+    assert made.err == (
+        "7 pairs; 1 left out for lack of an answer.\n"
+        "The project, exported as JSON or JSON-MIN, goes to `askance judge prefer --human FILE.json`.\n"
+    )
+    pairs = {pair["id"]: pair for pair in done.lines[0]["pairs"] if pair.get("votes")}
+    assert {name: pair["votes"] for name, pair in pairs.items() if name != same} == {
+        name: [side, side] for name, side in answers.items() if name != same
+    }
+    assert {*answers.values()} == {"a", "b"}
+    other = askance(
+        "judge", "prefer", runs[0], "--against", "references", *judges(endpoint, "apt"), "--human", "votes.json"
+    )
+    assert (other.code, other.err.splitlines()[0]) == (
+        2,
+        "askance: The votes in 'votes.json' on 'c0' are on another text B than the pair has.",
+    )
+
+
+def test_people_label_for_a_card_in_label_studio(
+    askance: Command, endpoint: FakeEndpoint, runs: tuple[str, str]
+) -> None:
+    refused = askance("judge", "sample", runs[0], "--against", runs[1], "--for", "card", "--out", "sheet")
+    made = askance("judge", "sample", runs[0], "--against", "references", "--for", "card", "--out", "sheet")
+    export = label_studio.exported(
+        Path("sheet"), {1: lambda task: {"verdict": "Yes" if "apt" in task["candidate"] else "No"}}
+    )
+    labels = read_labels(label_studio.write(Path("labels.json"), export))
+
+    assert (refused.code, "A card needs answers beside their references" in refused.err) == (2, True)
+    assert made.err.endswith("goes to `askance judge card --labels FILE.json`.\n")
+    assert {(row.id, row.reference, row.candidate, row.question) for row in labels.rows} == {
+        (f"c{number}", REFERENCES[number], text, QUESTION)
+        for number, text in enumerate(TEXTS["plain"])
+        if text and REFERENCES[number]
+    }
+    assert {row.id: row.verdict for row in labels.rows} == {row.id: "apt" in row.candidate for row in labels.rows}

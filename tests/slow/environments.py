@@ -99,6 +99,9 @@ RETRIEVAL = Recipe(
 INSTALLED = Recipe(packages=("inspect-ai", "ipykernel", "nbclient"), extras="arrow,frames,hf,mlflow,ocr")
 """What reads exports, shows notebooks and reads slogans."""
 
+LABELLING = Recipe(packages=("label-studio-sdk>=2.1",))
+"""Label Studio's own package; it holds numpy and others at older versions than the rest."""
+
 
 CACHE = Path(os.environ.get("ASKANCE_TEST_CACHE") or ROOT / ".cache" / "askance-tests").resolve()
 

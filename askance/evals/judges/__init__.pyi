@@ -6,6 +6,8 @@ from .card import JudgeCard as JudgeCard
 from .card import judge_card as judge_card
 from .card import read_card as read_card
 from .card import verdict_job as verdict_job
+from .label_sheet import LabelSheet as LabelSheet
+from .label_sheet import write_label_sheet as write_label_sheet
 from .labels import Label as Label
 from .labels import Labels as Labels
 from .labels import Votes as Votes

@@ -8,14 +8,16 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from askance.data_table import csv_records
 from askance.errors import BadData
+from askance.evals import label_studio
+from askance.evals.judges.label_export import PlacedRow, label_rows, vote_rows
 from askance.evals.suite.files import read_bytes, read_json
 
 if TYPE_CHECKING:
@@ -61,11 +63,13 @@ class Labels:
 def read_labels(path: str | Path) -> Labels:
     """The pairs in a file: CSV with a header, JSON lines (`.jsonl`, `.ndjson`), or a JSON list (`.json`) of objects.
 
+    A `.json` file may also be an export of Label Studio, JSON or JSON-MIN, with the tasks of `write_label_sheet`.
+
     Raises:
         BadData: the file cannot be read, lacks a column, has no rows, or a row that cannot be used; it is named.
     """
     file = Path(path)
-    digest, rows = _read_rows(file, "label file", hint=_HINT)
+    digest, rows, notes = _read_rows(file, "label file", label_rows, hint=_HINT)
     names = dict.fromkeys(name for _, row in rows for name in row)
     lacking = [name for name in COLUMNS[:2] if name not in names]
     if not {"verdict", "votes"} & {*names}:
@@ -74,15 +78,17 @@ def read_labels(path: str | Path) -> Labels:
         columns = ", ".join(map(repr, names))
         raise BadData(f"The label file {str(file)!r} lacks {' and '.join(lacking)}; it has {columns}.", hint=_HINT)
     labels = tuple(_label(row, where) for where, row in rows)
-    return Labels(name=file.name, digest=digest, rows=labels, notes=_notes([*names], labels))
+    return Labels(name=file.name, digest=digest, rows=labels, notes=(*_notes([*names], labels), *notes))
 
 
-_PlacedRow: TypeAlias = tuple[str, Mapping[str, Any]]
-"""Where a row stands, in words, and its values by column."""
-
-
-def _read_rows(file: Path, what: str, *, hint: str) -> tuple[str, list[_PlacedRow]]:
-    """The sha256 of a file, and its rows.
+def _read_rows(
+    file: Path,
+    what: str,
+    annotated: Callable[[Sequence[Any], str], tuple[list[PlacedRow], tuple[str, ...]]],
+    *,
+    hint: str,
+) -> tuple[str, list[PlacedRow], tuple[str, ...]]:
+    """The sha256 of a file, its rows, and notes; `annotated` makes rows of an export of Label Studio.
 
     Raises:
         BadData: it cannot be read, or has no rows.
@@ -92,19 +98,24 @@ def _read_rows(file: Path, what: str, *, hint: str) -> tuple[str, list[_PlacedRo
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise BadData(f"The {what} {str(file)!r} is not UTF-8 text.", hint="Save it as UTF-8.") from error
+    notes: tuple[str, ...] = ()
     match file.suffix.lower():
         case ".jsonl" | ".ndjson":
             rows = [*_objects(text, file, hint)]
         case ".json":
-            rows = [*_listed_objects(file, hint)]
+            value: Any = read_json(file)
+            if label_studio.is_export(value):
+                rows, notes = annotated(value, str(file))
+            else:
+                rows = [*_listed_objects(value, file, hint)]
         case _:
             rows = [*_records(text, file)]
     if not rows:
         raise BadData(f"The {what} {str(file)!r} holds no pairs.", hint=hint)
-    return sha256(content).hexdigest(), rows
+    return sha256(content).hexdigest(), rows, notes
 
 
-def _objects(text: str, file: Path, hint: str) -> Iterator[_PlacedRow]:
+def _objects(text: str, file: Path, hint: str) -> Iterator[PlacedRow]:
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
@@ -117,8 +128,7 @@ def _objects(text: str, file: Path, hint: str) -> Iterator[_PlacedRow]:
         yield f"line {number} of {str(file)!r}", cast("Mapping[str, Any]", value)
 
 
-def _listed_objects(file: Path, hint: str) -> Iterator[_PlacedRow]:
-    value: Any = read_json(file)
+def _listed_objects(value: Any, file: Path, hint: str) -> Iterator[PlacedRow]:
     if not isinstance(value, list):
         raise BadData(f"{str(file)!r} holds no list.", hint="A `.json` file is a list of objects, one a row.")
     for number, row in enumerate(cast("list[Any]", value), start=1):
@@ -127,7 +137,7 @@ def _listed_objects(file: Path, hint: str) -> Iterator[_PlacedRow]:
         yield f"entry {number} of {str(file)!r}", cast("Mapping[str, Any]", row)
 
 
-def _records(text: str, file: Path) -> Iterator[_PlacedRow]:
+def _records(text: str, file: Path) -> Iterator[PlacedRow]:
     names, rows = csv_records(io.StringIO(text, newline=""), str(file), strict=True)
     for line, cells in rows:
         if any(cell.strip() for cell in cells):
@@ -260,11 +270,13 @@ class Votes:
 def read_votes(path: str | Path) -> Votes:
     """People's votes for one of two answers, in a file like one of labels: a row a pair, or a row a vote.
 
+    A `.json` file may also be an export of Label Studio, JSON or JSON-MIN, with the tasks of `write_label_sheet`.
+
     Raises:
         BadData: the file cannot be read, lacks a column, has no vote, or a row that cannot be used; it is named.
     """
     file = Path(path)
-    digest, rows = _read_rows(file, "file of votes", hint=_VOTE_HINT)
+    digest, rows, said = _read_rows(file, "file of votes", vote_rows, hint=_VOTE_HINT)
     names = [*dict.fromkeys(name for _, row in rows for name in row)]
     lacking = [*(["id"] if "id" not in names else []), *([] if {"vote", "votes"} & {*names} else ["vote or votes"])]
     if lacking:
@@ -301,7 +313,7 @@ def read_votes(path: str | Path) -> Votes:
     if empty is not None:
         raise BadData(f"There is no vote on {empty!r} in {str(file)!r}.", hint="Leave out pairs that nobody voted on.")
     unread = [name for name in names if name not in _VOTE_COLUMNS]
-    notes = (f"Columns of the votes that are not read: {', '.join(unread)}.",) if unread else ()
+    notes = (*([f"Columns of the votes that are not read: {', '.join(unread)}."] if unread else []), *said)
     pairs = {name: VotedPair(votes=tuple(votes), texts=texts[name]) for name, votes in by_pair.items()}
     return Votes(name=file.name, digest=digest, rows=pairs, notes=notes)
 

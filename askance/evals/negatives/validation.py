@@ -10,7 +10,7 @@ import csv
 import io
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -21,6 +21,7 @@ from askance import statistics
 from askance.amounts import many
 from askance.documents import schema_violation
 from askance.errors import BadData, UsageError
+from askance.evals import label_studio
 from askance.evals.report.html import jpeg_uri, self_contained_page
 from askance.evals.report.thumbnails import thumbnail
 from askance.evals.run_folder import write_whole
@@ -45,6 +46,8 @@ QUESTION = "Is the statement right for the image?"
 PAGE, TABLE, KEY = "sheet.html", "sheet.csv", "key.json"
 _SCHEMA = Path(__file__).with_name("key.schema.json")
 
+SheetForm: TypeAlias = Literal["page", "label-studio"]
+"""For raters: a page and a table that are files by themselves, or tasks of a project in Label Studio."""
 RaterAnswer: TypeAlias = Literal["right", "wrong", "unsure"]
 
 _WORDS: Mapping[str, RaterAnswer] = {
@@ -55,6 +58,9 @@ _WORDS: Mapping[str, RaterAnswer] = {
 
 _BUTTONS: Sequence[tuple[RaterAnswer, str]] = (("right", "Right"), ("wrong", "Wrong"), ("unsure", "Cannot tell"))
 """What can be answered on the page, and how it is labelled."""
+_PAGE, _ANSWER = "page", "answer_"
+"""In Label Studio: the field that says which image a task is of, and the beginning of the names of its answers."""
+_NO_STATEMENT = "(There is no statement here: leave it empty.)"
 
 
 # --- the sheet ---
@@ -100,6 +106,8 @@ class Sheet:
 class SheetImage:
     """One image on the page for raters, and its statements."""
 
+    name: str
+    """The beginning of the ids of its statements."""
     uri: str | None
     """An address that holds the whole picture; None where it could not be read."""
     statements: tuple[tuple[str, str], ...]
@@ -125,8 +133,18 @@ def draw_sheet(sets: Sequence[OptionSet], *, count: int = IMAGES, seed: int = 0)
         Random(f"{seed}\n{key}\noptions").shuffle(options)
         for place, text in enumerate(options, start=1):
             true = text in each.true
-            items.append(SheetItem(id=f"p{number:03}s{place:02}", key=key, text=text, true=true, kind=kinds.get(text)))
+            items.append(
+                SheetItem(id=f"{_page(number)}{_place(place)}", key=key, text=text, true=true, kind=kinds.get(text))
+            )
     return Sheet(id=_digest(items), items=tuple(items), seed=seed)
+
+
+def _page(number: int) -> str:
+    return f"p{number:03}"
+
+
+def _place(number: int) -> str:
+    return f"s{number:02}"
 
 
 def _digest(items: Sequence[SheetItem]) -> str:
@@ -141,15 +159,20 @@ def write_sheet(
     images: Callable[[str], Image | None],
     question: str = QUESTION,
     side: int = SIDE,
+    to: SheetForm = "page",
 ) -> tuple[str, ...]:
-    """Writes `sheet.html` and `sheet.csv` for raters, and `key.json`, which they must not see.
+    """Writes what raters fill in, and `key.json`, which they must not see.
+
+    Raters get `sheet.html` or `sheet.csv`; or a project in Label Studio with the tasks of `label-studio.json` and the
+    labelling interface of `label-studio.xml`.
 
     Args:
         sheet: what is asked.
-        out: folder for the three files.
+        out: folder for the files.
         images: finds an image by its key.
         question: asked of every statement.
         side: pixels of the longer side of an image in the page.
+        to: for whom it is written.
 
     Returns:
         Images that could not be shown.
@@ -166,11 +189,21 @@ def write_sheet(
         )
     pictures = [
         SheetImage(
+            name=_page(number),
             uri=None if (data := shown[key]) is None else jpeg_uri(data),
             statements=tuple((item.id, oneline(item.text)) for item in sheet.items if item.key == key),
         )
-        for key in sheet.keys
+        for number, key in enumerate(sheet.keys, start=1)
     ]
+    if to == "page":
+        _write_page(sheet, pictures, out, question=question)
+    else:
+        _write_tasks(sheet, pictures, out, question=question)
+    write_whole(out / KEY, json.dumps(sheet.form(), ensure_ascii=False, indent=1) + "\n")
+    return missing
+
+
+def _write_page(sheet: Sheet, pictures: Sequence[SheetImage], out: Path, *, question: str) -> None:
     page = self_contained_page(
         "sheet.html",
         style="sheet.css",
@@ -182,8 +215,25 @@ def write_sheet(
     )
     write_whole(out / PAGE, page)
     write_whole(out / TABLE, _table(sheet))
-    write_whole(out / KEY, json.dumps(sheet.form(), ensure_ascii=False, indent=1) + "\n")
-    return missing
+
+
+def _write_tasks(sheet: Sheet, pictures: Sequence[SheetImage], out: Path, *, question: str) -> None:
+    """A task for each image. All have the places of the longest one, and those beyond its statements say so."""
+    places = [_place(number) for number in range(1, max(len(each.statements) for each in pictures) + 1)]
+    tasks = [
+        {
+            "sheet": sheet.id,
+            _PAGE: picture.name,
+            label_studio.QUESTION: question if picture.uri else f"{question} (This image could not be read.)",
+            label_studio.IMAGE: picture.uri or "",
+            **dict.fromkeys(places, _NO_STATEMENT),
+            **{item.removeprefix(picture.name): text for item, text in picture.statements},
+        }
+        for picture in pictures
+    ]
+    words = [label for _, label in _BUTTONS]
+    fields = [label_studio.ChoiceField(name=_ANSWER + place, texts={place: ""}, choices=words) for place in places]
+    label_studio.write_tasks(out, tasks, fields, image=True)
 
 
 def _table(sheet: Sheet) -> str:
@@ -270,16 +320,28 @@ class Validation:
 
 
 def read_ratings(paths: Sequence[Path], sheet: Sheet) -> tuple[Rater, ...]:
-    """The answers in filled CSV files, one rater each.
+    """The answers in filled CSV files, one rater each, and in exports of Label Studio, one rater an annotator.
 
     Args:
-        paths: the files; a rater is called by the name of the file.
+        paths: `.json` is an export. A rater is called by the name of the file, an annotator by that and the account.
         sheet: what they are answers to.
 
     Raises:
         BadData: an item or an answer that the sheet does not have, an item twice, another sheet's answers, or none.
     """
-    return tuple(_rater(path, sheet, name=_name(path, paths)) for path in paths)
+    raters: list[Rater] = []
+    for path in paths:
+        name = _name(path, paths)
+        if path.suffix.lower() == ".json":
+            rows = {f"{name}:{annotator}": rows for annotator, rows in sorted(_annotator_rows(path, sheet).items())}
+        else:
+            rows = {name: _table_rows(path)}
+        read = [Rater(name=rater, answers=_answers(placed, sheet)) for rater, placed in rows.items()]
+        answered = [rater for rater in read if rater.answers]
+        if not answered:
+            raise BadData(f"The file {str(path)!r} has no answers.", hint="Each answer is right, wrong or unsure.")
+        raters += answered
+    return tuple(raters)
 
 
 def _name(path: Path, paths: Sequence[Path]) -> str:
@@ -287,12 +349,45 @@ def _name(path: Path, paths: Sequence[Path]) -> str:
     return path.stem if len(same) == 1 else str(path)
 
 
-def _rater(path: Path, sheet: Sheet, *, name: str) -> Rater:
+_PlacedRow: TypeAlias = tuple[str, Mapping[str, str]]
+"""Where a row stands, in words, and its sheet, item and answer."""
+
+
+def _table_rows(path: Path) -> Iterator[_PlacedRow]:
+    """The rows of a filled CSV file."""
+    for line, row in read_table(path, {"sheet": ("sheet",), "item": ("item",), "answer": ("answer",)}):
+        yield f"The file {str(path)!r}, line {line}", row
+
+
+def _annotator_rows(path: Path, sheet: Sheet) -> Mapping[str, Sequence[_PlacedRow]]:
+    """The rows of each annotator in an export of Label Studio. A place without a statement is no item."""
+    export: Any = read_json(path)
+    if not label_studio.is_export(export):
+        raise BadData(
+            f"The file {str(path)!r} is no export of Label Studio with annotations.",
+            hint="Export the project as JSON or JSON-MIN; a sheet that was filled by hand is a CSV file.",
+        )
+    names = {_ANSWER + item.id[item.id.index("s") :] for item in sheet.items}
+    rows: dict[str, list[_PlacedRow]] = {}
+    for page, answered in label_studio.read_annotations(export, str(path), key=_PAGE, names=names).items():
+        for each in answered:
+            rows.setdefault(each.annotator, []).extend(
+                (
+                    f"Annotator {each.annotator!r}, {each.where}",
+                    {"sheet": str(each.task.get("sheet")), "item": page + place, "answer": word},
+                )
+                for field, word in each.choices.items()
+                if each.task.get(place := field.removeprefix(_ANSWER)) != _NO_STATEMENT
+            )
+    return rows
+
+
+def _answers(rows: Iterable[_PlacedRow], sheet: Sheet) -> Mapping[str, RaterAnswer]:
+    """The answers of one rater by item."""
     known = {item.id for item in sheet.items}
     answers: dict[str, RaterAnswer] = {}
     seen: set[str] = set()
-    for line, row in read_table(path, {"sheet": ("sheet",), "item": ("item",), "answer": ("answer",)}):
-        where = f"The file {str(path)!r}, line {line}"
+    for where, row in rows:
         item, answer = row["item"].strip(), row["answer"].strip().lower()
         if row["sheet"].strip() != sheet.id:
             raise BadData(
@@ -308,11 +403,7 @@ def _rater(path: Path, sheet: Sheet, *, name: str) -> Rater:
         seen.add(item)
         if answer:
             answers[item] = _WORDS[answer]
-    if not answers:
-        raise BadData(
-            f"The file {str(path)!r} has no answers.", hint="The column `answer` holds right, wrong or unsure."
-        )
-    return Rater(name=name, answers=answers)
+    return answers
 
 
 def validate(sheet: Sheet, raters: Sequence[Rater], *, seed: int = 0) -> Validation:

@@ -5,7 +5,7 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,8 @@ import pytest
 from askance.errors import BadData, UsageError
 from askance.evals.negatives import Sheet, draw_sheet, read_key, read_ratings, validate, validation_text, write_sheet
 from askance.images import Image
-from tests.evals.negatives.sets import hostile_set, symmetrical
+from tests import label_studio
+from tests.evals.negatives.sets import hostile_set, option_set, symmetrical
 from tests.scripted import PICTURE
 
 HOSTILE = '<script>alert("x")</script> & </legend>\u202e'
@@ -259,3 +260,124 @@ def test_a_sheet_that_cannot_be_read_is_named_with_its_line(tmp_path: Path, text
 
     with pytest.raises(BadData, match=re.escape(message)):
         read_ratings([file], sheet)
+
+
+# --- Label Studio ---
+
+
+def annotator(sheet: Sheet, answer: Callable[[Any, int], str]) -> label_studio.Answer:
+    """Answers each task as `fill` fills a table; a task without any answer is skipped."""
+    words = {item.id: answer(item, place) for place, item in enumerate(sheet.items)}
+
+    def answers(task: Mapping[str, str]) -> Mapping[str, str] | None:
+        places = (
+            item.removeprefix(task["page"]) for item, word in words.items() if item.startswith(task["page"]) and word
+        )
+        return {f"answer_{place}": words[task["page"] + place] for place in places} or None
+
+    return answers
+
+
+def uneven() -> list[Any]:
+    """Options of which one image has more than the other, with whatever XML and Label Studio could take for theirs."""
+    return [
+        option_set(
+            "1.jpg", ["I should drink $tea"], [("<Choice value='Right'/> & $image", "adjective"), ("{{idx}} ]]>", None)]
+        ),
+        option_set("2.jpg", ['I should drink "it"'], [(HOSTILE, "adjective")]),
+    ]
+
+
+@pytest.mark.parametrize("shorten", [False, True], ids=["JSON", "JSON-MIN"])
+def test_an_export_of_label_studio_is_read_as_tables_filled_by_hand(out: Path, *, shorten: bool) -> None:
+    sheet = draw_sheet([*symmetrical(8), *uneven()])
+    write_sheet(sheet, out, images=pictured, to="label-studio")
+
+    def partly(item: Any, place: int) -> str:
+        return "" if item.key == sheet.keys[1] or place == 7 else "Cannot tell" if place % 5 == 0 else honest(item, 0)
+
+    ways: dict[str, Callable[[Any, int], str]] = {
+        "3": honest,
+        "12": lambda item, place: "Right",
+        "5": partly,
+        "8": lambda item, place: "",
+    }
+    tables = [fill(out / f"{name}.csv", sheet, way) for name, way in ways.items() if name != "8"]
+    export = label_studio.exported(out, {int(name): annotator(sheet, way) for name, way in ways.items()})
+    file = label_studio.write(out / "export.json", label_studio.shortened(export) if shorten else export)
+
+    found = {each.name.removeprefix("export:"): each.answers for each in read_ratings([file], sheet)}
+    assert found == {each.name: each.answers for each in read_ratings(tables, sheet)}
+    assert 0 < len(found["5"]) < len(sheet.items)
+    assert read_key(out / "key.json") == sheet
+
+
+def test_a_task_holds_the_statements_of_its_image_as_they_are(out: Path) -> None:
+    sheet = draw_sheet(uneven())
+    write_sheet(sheet, out, images=lambda key: None if key == "2.jpg" else pictured(key), to="label-studio")
+    tasks = {each["data"]["page"]: each["data"] for each in json.loads((out / "label-studio.json").read_text("utf-8"))}
+
+    shown = {f"{page}{place}": text for page, task in tasks.items() for place, text in task.items() if place[0] == "s"}
+    empty = [
+        text for item, text in shown.items() if item[4:] != "sheet" and item not in {each.id for each in sheet.items}
+    ]
+    assert {item: text for item, text in shown.items() if text not in empty and item[4:] != "sheet"} == {
+        item.id: item.text.replace("\u202e", "\ufffd") for item in sheet.items
+    }
+    assert empty == ["(There is no statement here: leave it empty.)"]
+    assert sorted(task["image"][:23] for task in tasks.values()) == ["", "data:image/jpeg;base64,"]
+    assert {task["question"] for task in tasks.values()} == {
+        "Is the statement right for the image?",
+        "Is the statement right for the image? (This image could not be read.)",
+    }
+    assert not (out / "sheet.html").exists()
+    assert "true" not in (out / "label-studio.json").read_text("utf-8")
+
+
+def test_an_answer_to_a_place_without_a_statement_is_none(out: Path) -> None:
+    sheet = draw_sheet(uneven())
+    write_sheet(sheet, out, images=pictured, to="label-studio")
+    every = {f"answer_s{place:02}": "Wrong" for place in (1, 2, 3)}
+    file = label_studio.write(out / "export.json", label_studio.exported(out, {1: lambda task: every}))
+
+    assert read_ratings([file], sheet)[0].answers == {item.id: "wrong" for item in sheet.items}
+
+
+def other_sheet(export: Any) -> None:
+    export[0]["data"]["sheet"] = "abc"
+
+
+def other_page(export: Any) -> None:
+    export[0]["data"]["page"] = "p077"
+
+
+def other_choice(export: Any) -> None:
+    export[0]["annotations"][0]["result"][0]["value"]["choices"] = ["Funny"]
+
+
+def skipped(export: Any) -> None:
+    for each in export:
+        each["annotations"][0].update(was_cancelled=True, result=[])
+
+
+EXPORTS: dict[str, tuple[Callable[[Any], None], str]] = {
+    "another sheet": (other_sheet, "Annotator '3', entry 1 of 'x.json': this is of the sheet 'abc', not of"),
+    "unknown image": (other_page, "Annotator '3', entry 1 of 'x.json': the item 'p077s01' is not on the sheet."),
+    "unknown choice": (other_choice, "Annotator '3', entry 1 of 'x.json': 'Funny' is no answer. Answers: right"),
+    "all skipped": (skipped, "The file 'x.json' has no answers."),
+    "no export": (lambda export: export.clear(), "The file 'x.json' is no export of Label Studio with annotations."),
+}
+
+
+@pytest.mark.parametrize(("spoil", "message"), EXPORTS.values(), ids=EXPORTS)
+def test_an_export_that_cannot_be_read_is_named_with_its_entry(
+    spoil: Callable[[Any], None], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    sheet = draw_sheet(symmetrical(), count=2)
+    write_sheet(sheet, tmp_path, images=pictured, to="label-studio")
+    export = label_studio.exported(tmp_path, {3: annotator(sheet, honest)})
+    spoil(export)
+
+    with pytest.raises(BadData, match=re.escape(message)):
+        read_ratings([label_studio.write(Path("x.json"), export)], sheet)
