@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -57,6 +58,21 @@ def confirm(question: str) -> bool:
     """Whether the user answers a question at the terminal with yes."""
     echo(f"{question} [y/N] ", err=True, end="")
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
+
+
+class StderrHandler(logging.Handler):
+    """Prints a warning on what `sys.stderr` is at the time: a progress bar may have taken its place."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Prints one warning."""
+        echo(f"askance: {record.getMessage()}", err=True)
+
+
+def print_log(level: int = logging.WARNING) -> None:
+    """Prints what askance's log says from now on, from a level on, on stderr, in the form of errors."""
+    log = logging.getLogger("askance")
+    log.handlers[:] = [StderrHandler(level)]
+    log.propagate = False
 
 
 def _escape(code: int) -> str:

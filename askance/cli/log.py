@@ -6,18 +6,10 @@ import logging
 import os
 
 from askance.errors import UsageError
-from askance.terminal import echo
+from askance.terminal import print_log
 
 LOG_VARIABLE = "ASKANCE_LOG"
 """Environment variable; with the value `debug`, each failed try and each pause is printed."""
-
-
-class StderrHandler(logging.Handler):
-    """Prints a warning on what `sys.stderr` is at the time: a progress bar may have taken its place."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Prints one warning."""
-        echo(f"askance: {record.getMessage()}", err=True)
 
 
 def print_warnings() -> None:
@@ -30,9 +22,6 @@ def print_warnings() -> None:
     if level_name not in {"", "debug"}:
         raise UsageError(f"{LOG_VARIABLE} is {level_name!r}.", hint="Set it to `debug`, or to nothing.")
 
-    log = logging.getLogger("askance")
-    level = logging.DEBUG if level_name else logging.WARNING
-    log.handlers[:] = [StderrHandler(level)]
+    print_log(logging.DEBUG if level_name else logging.WARNING)
     if level_name:
-        log.setLevel(level)
-    log.propagate = False
+        logging.getLogger("askance").setLevel(logging.DEBUG)

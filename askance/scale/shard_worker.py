@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from multiprocessing.reduction import ForkingPickler
@@ -85,8 +85,8 @@ class ShardReader:
 
         Never raises for what a picture, a model, the disk or the records do: that stands in the receipt.
         """
-        corpus = ShardedCorpus(self.corpus)
         try:
+            corpus = ShardedCorpus(self.corpus)
             known = corpus.receipt(number)
             if known is not None and known.done:
                 return known
@@ -111,7 +111,7 @@ class ShardReader:
         with closing(open_folder(place, chain, configuration=configuration, pictures=pictures)) as folder:
             batches = BatchOptions(folder=place / BATCHES) if self.batch else None
             run = PictureRun(chain, folder=folder, batches=batches)
-            with _looked_after(folder, engine):
+            with _looked_after(folder, engine, stalls=not self.batch):
                 run_sync(run.read(pictures))
         place.with_suffix(".tries").unlink()
         return _receipt(corpus, number, left=len(run.left), seconds=time.monotonic() - before)
@@ -209,15 +209,15 @@ def _count_try(place: Path, number: int) -> None:
         file.unlink()
         raise UsageError(
             f"Shard {number:05} ended {TRIES} workers, one after the other.",
-            hint=f"`askance run` over the next picture of {place} shows why; the same command tries again.",
+            hint="The chain over its next picture alone shows why (`askance run`); the same command tries again.",
         )
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(f"{tries} {size}", encoding="ascii")
 
 
 @contextmanager
-def _looked_after(folder: RunFolder, engine: Engine | None) -> Generator[None]:
-    """Within it the folder has the records of its lines before long, and a process that stalls ends."""
+def _looked_after(folder: RunFolder, engine: Engine | None, *, stalls: bool) -> Generator[None]:
+    """Within it the folder has the records of its lines before long, and a process that `stalls` ends."""
     ended, file = Event(), folder.path / SAMPLES
 
     def look() -> None:
@@ -226,11 +226,12 @@ def _looked_after(folder: RunFolder, engine: Engine | None) -> Generator[None]:
             now = time.monotonic()
             if (new := file.stat().st_size) != size:
                 size, grown = new, now
-            if now - grown > STALL:
+            if stalls and now - grown > STALL:
                 _log.error("%s has read no picture for %.0f minutes, and ends.", this_worker(), STALL / 60)
                 os._exit(1)
             if now - kept > KEPT_EVERY and engine is not None:
-                folder.keep_records(engine.recorder.records)
+                with suppress(StoreError):  # it is said where the next line cannot be written
+                    folder.keep_records(engine.recorder.records)
                 kept = time.monotonic()
 
     thread = Thread(target=look, name="askance-shard", daemon=True)

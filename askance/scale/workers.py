@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import signal
 import tempfile
+import threading
 from collections import Counter, deque
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import suppress
@@ -19,6 +20,7 @@ from askance.errors import AskanceError, StoreError
 from askance.scale.coordinator import Coordinator
 from askance.scale.shard_worker import packed, unpacked
 from askance.scale.shards import Receipt
+from askance.terminal import print_log
 
 if TYPE_CHECKING:
     from multiprocessing.context import SpawnProcess
@@ -147,6 +149,8 @@ class _Worker:
 def _work(pipe: Connection, content: bytes) -> None:
     """Reads shards until the other end of the pipe is closed, as it is by the end of that process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the process that began this one, and so this one
+    threading.excepthook = _end
+    print_log()
     try:
         reader: Reader = unpacked(content)
     except AskanceError as error:
@@ -164,6 +168,12 @@ def _work(pipe: Connection, content: bytes) -> None:
     os._exit(0)  # without waiting for a shard that nobody wants
 
 
+def _end(error: threading.ExceptHookArgs) -> None:
+    """Ends the process for a bug, so that nobody waits for the shard."""
+    threading.__excepthook__(error)
+    os._exit(1)
+
+
 class _Desk:
     """A socket of this user's at which workers of this machine ask a coordinator."""
 
@@ -172,6 +182,7 @@ class _Desk:
         self._folder = tempfile.TemporaryDirectory(prefix="askance-")
         self._secret = token_bytes(32)
         self._listener = Listener(str(Path(self._folder.name) / "desk"), authkey=self._secret)
+        self._closed = False
 
     @property
     def ask(self) -> _SocketAsk:
@@ -182,11 +193,14 @@ class _Desk:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._closed = True
+        with suppress(OSError, EOFError):  # wakes the thread that accepts
+            Client(self._listener.address, authkey=self._secret).close()
         self._listener.close()
         self._folder.cleanup()
 
     def _accept(self) -> None:
-        while True:
+        while not self._closed:
             try:
                 connection = self._listener.accept()
             except multiprocessing.AuthenticationError:
