@@ -54,6 +54,7 @@ _COMMANDS: Mapping[str, str] = {
     "newyorker": "newyorker:app",
     "sherlock": "sherlock:app",
     "scale": "scale:app",
+    "mcp": "mcp:mcp",
 }
 """Module and name of every command, or group of commands, in the order in which help lists them."""
 
