@@ -86,7 +86,6 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "llguidance": ("askance.models.local.sampler",),
     "matplotlib": ("askance.evals.report.plot_file",),
     "mcp": ("askance.mcp.mcp_server",),
-    "mcp_types": ("askance.mcp.mcp_server",),
     "mlflow": ("askance.evals.exports.mlflow_store",),
     "numpy": (
         "askance.evals.matrix",
@@ -100,7 +99,7 @@ VENDORS: dict[str, tuple[str, ...]] = {
     ),
     "onnxruntime": (),
     "openai": ("askance.models.*openai*",),
-    "opentelemetry": ("askance.otel.collector", "askance.otel.span_tracer"),
+    "opentelemetry": ("askance.otel.span_collector", "askance.otel.span_tracer"),
     "pandas": ("askance.evals.exports.frames",),
     "polars": ("askance.evals.exports.frames",),
     "pyarrow": ("askance.data_table.*", "askance.evals.exports.frames", "askance.retrieval.lance"),

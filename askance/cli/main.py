@@ -60,7 +60,7 @@ _COMMANDS: Mapping[str, str] = {
 
 _WITHOUT_LANGCHAIN = (
     *("demo", "init", "blame", "watch", "report", "export"),
-    *("store", "negatives", "data", "judge", "index", "newyorker", "sherlock", "scale"),
+    *("store", "negatives", "data", "judge", "index", "newyorker", "sherlock", "scale", "mcp"),
 )
 """Commands that leave LangChain out, since they compose nothing of the user's; `run` and `eval` look at what is run."""
 

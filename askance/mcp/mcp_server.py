@@ -7,10 +7,12 @@ there is none, the result is marked as an error, and says why.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import socket
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import uvicorn
@@ -19,12 +21,12 @@ from mcp.server.auth.provider import AccessToken
 from mcp.server.auth.settings import AuthSettings
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp_types import CallToolResult, TextContent, ToolAnnotations
+from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import AnyHttpUrl, Field
 from typing_extensions import TypedDict
 
 from askance import __version__
-from askance.errors import AskanceError, OverBudget, StoreError
+from askance.errors import AskanceError, OverBudget, OverLimit, ReplayMiss, UsageError
 from askance.prompts import fence
 
 if TYPE_CHECKING:
@@ -39,10 +41,16 @@ _log = logging.getLogger("askance")
 HOST: Final = "127.0.0.1"
 PAGE: Final = 100
 """Names that `pictures` lists at once."""
-SPENT: Final = (
-    "Your budget has less left than this may take, so nothing was asked. Who runs the server can raise --budget; what is "
-    "on record is answered as before."
+MOST_CONNECTIONS: Final = 2_048
+"""Connections of an HTTP server; any more are told to come again (503)."""
+WORDS: Final = MappingProxyType(
+    {
+        OverBudget.__name__: "Your budget has less left than this may take, so nothing was asked. Who runs the server "
+        "can raise --budget; what is on record is answered as before.",
+        ReplayMiss.__name__: "This is not on record, and the server asks nobody: it only replays.",
+    }
 )
+"""By class of an error, what a client is told of it."""
 
 INSTRUCTIONS: Final = (
     "Tools that ask a vision-language model about pictures. `pictures` lists their names. What a tool says of a "
@@ -77,7 +85,7 @@ class Investigated(Found):
     """Its steps: the tool of each, its arguments, and what it said."""
 
 
-class Pictures(TypedDict):
+class PictureNames(TypedDict):
     """Names of pictures, in order."""
 
     pictures: list[str]
@@ -125,6 +133,8 @@ def picture_server(
         if tokens is None
         else AuthSettings(issuer_url=AnyHttpUrl(f"http://{HOST}"), resource_server_url=None),
     )
+    log = logging.getLogger("mcp")
+    log.handlers[:], log.propagate = [_Relay(logging.WARNING)], False
     desk = _Desk(folders, account)
     server.add_tool(desk.pictures, description="Lists the names of the pictures.", annotations=_READS)
     for tool in accounts[0].tools.values():
@@ -168,7 +178,7 @@ class _Desk:
 
     def pictures(
         self, after: Annotated[str, Field(description="The last name of the list before; leave it out at first.")] = ""
-    ) -> Pictures:
+    ) -> PictureNames:
         """Lists the names of the pictures."""
         names = self._folders.names(after=after, most=PAGE + 1)
         return {"pictures": names[:PAGE], "more": len(names) > PAGE}
@@ -181,12 +191,11 @@ class _Desk:
         """Investigates a picture."""
         account = self._account()
         with _errors_told():
-            image = self._folders.picture(picture)
+            image = await asyncio.to_thread(self._folders.picture, picture)
             result = await account.investigate(image, question)
             left = await account.left()
         if not result.answered:
-            spent = result.error == OverBudget.__name__
-            raise ToolError(SPENT if spent else _no_answer(result.outcome, result.reason, left))
+            raise ToolError(_told(result.error or result.outcome, result.reason or result.outcome))
         trace = result.trace
         found: Investigated = {
             "picture": picture,
@@ -207,7 +216,7 @@ class _Desk:
         account = self._account()
         given = {name: value for name, value in arguments.items() if value is not None}
         with _errors_told():
-            image = self._folders.picture(picture)
+            image = await asyncio.to_thread(self._folders.picture, picture)
             look = await account.look(tool, image, given)
             left = await account.left()
         if look.outcome != "answered":
@@ -239,16 +248,34 @@ def _no_answer(outcome: str, reason: str | None, left: str) -> str:
 
 @contextmanager
 def _errors_told() -> Generator[None]:
-    """Within it an error of askance becomes what the client is told."""
+    """Within it an error of askance becomes what the client is told.
+
+    What is over the client's own words is told as it is. Others may name files, hosts, or what is on record for
+    others; they go to the log.
+    """
     try:
         yield
-    except StoreError as error:  # it may name a file of this machine
-        _log.warning("%s", error)
-        raise ToolError("The records cannot be read or written; the log of the server says why.") from error
-    except OverBudget as error:
-        raise ToolError(SPENT) from error
-    except AskanceError as error:
+    except (UsageError, OverLimit) as error:
         raise ToolError(str(error)) from error
+    except AskanceError as error:
+        raise ToolError(_told(type(error).__name__, str(error))) from error
+
+
+def _told(kind: str, words: str) -> str:
+    """What a client is told of an error of this class."""
+    if kind in WORDS:
+        return WORDS[kind]
+    _log.warning("%s", words)
+    return f"It could not be done ({kind}). Ask again later; the log of the server says more."
+
+
+class _Relay(logging.Handler):
+    """Says what the SDK warns of in askance's own log, which makes a stranger's words safe for a terminal."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Says one warning; an error with its class and words."""
+        error = record.exc_info[1] if record.exc_info else None
+        _log.warning("%s%s", record.getMessage(), "" if error is None else f": {error!r}")
 
 
 class _Verifier:
@@ -277,5 +304,12 @@ async def serve_http(server: MCPServer[Any], listening: socket.socket) -> None:
     """
     # Without sessions: whose call it is, each request says anew by its token.
     app = server.streamable_http_app(stateless_http=True, json_response=True, host=HOST)
-    config = uvicorn.Config(app, log_level="warning", access_log=False, lifespan="on", timeout_graceful_shutdown=5)
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        lifespan="on",
+        limit_concurrency=MOST_CONNECTIONS,
+        timeout_graceful_shutdown=5,
+    )
     await uvicorn.Server(config).serve(sockets=[listening])

@@ -43,7 +43,7 @@ def send_spans(provider: TracerProvider | None = None, *, content: bool = False)
         MissingExtra: OpenTelemetry is not installed.
     """
     _check_installed()
-    own = otel.Collector.of_environment().provider() if provider is None else nullcontext(provider)
+    own = otel.SpanCollector.of_environment().provider() if provider is None else nullcontext(provider)
     with own as spans, use_tracer(otel.SpanTracer(spans, content=content)):
         yield
 
@@ -69,7 +69,7 @@ def spans_asked(mode: Mode) -> AbstractContextManager[None]:
             hint="Set it to `spans`, to `content` for prompts and replies too, or to nothing.",
         )
     _check_installed()
-    collector = otel.Collector.of_environment()
+    collector = otel.SpanCollector.of_environment()
     if not collector.is_here and mode == "replay":
         _log.warning("A replay opens no connection to another machine: no traces go to %s.", collector)
         return nullcontext()

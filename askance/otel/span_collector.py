@@ -41,14 +41,14 @@ SOON: Final = 1_000.0
 
 
 @dataclass(frozen=True, slots=True)
-class Collector:
+class SpanCollector:
     """A collector of spans."""
 
     address: str
     """Where spans are posted to."""
 
     @classmethod
-    def of_environment(cls) -> Collector:
+    def of_environment(cls) -> SpanCollector:
         """The one that the environment names; by default one on this machine."""
         whole = os.environ.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
         base = os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT") or "http://localhost:4318"
@@ -92,7 +92,7 @@ class Collector:
 class _Sender(SpanExporter):
     """Sends batches of spans; the first that fails is said, and the next are not tried for a while."""
 
-    def __init__(self, collector: Collector) -> None:
+    def __init__(self, collector: SpanCollector) -> None:
         self._collector = collector
         self._exporter = OTLPSpanExporter(endpoint=collector.address)
         self._silent_until = 0.0
