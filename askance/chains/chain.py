@@ -305,7 +305,7 @@ class Chain(Runnable["Given", Reading]):
                 f"The chain {self.name!r} shows its model no examples.",
                 hint="Leave `examples` out, or take a chain whose node is asked about a picture with options or words.",
             )
-        with span("chain", self.name, image=reading.name) as ended:
+        with span("chain", self.get_name(), image=reading.name) as ended:
             if config is None:
                 read = await self._run(reading, None, on_link)
             else:

@@ -18,7 +18,7 @@ from askance.errors import ConfigError, MissingExtra, UsageError, optional_libra
 from askance.terminal import echo
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from askance.mcp import Account, Tokens
     from askance.workspace import Workspace
@@ -113,7 +113,7 @@ def _tokens(options: ServerOptions) -> tuple[Tokens, str]:
     return Tokens.made() if options.tokens is None else (Tokens.read(options.tokens), "")
 
 
-def _accounts(options: ServerOptions, works: dict[str, Workspace]) -> Sequence[Account]:
+def _accounts(options: ServerOptions, works: Mapping[str, Workspace]) -> Sequence[Account]:
     """An account for each client; without investigations where what they need is not installed.
 
     Raises:

@@ -239,7 +239,7 @@ def _parts(message: Message) -> list[JsonObject]:
     if message.role == "tool":
         return [{"type": "tool_call_response", "id": message.tool_call_id, "response": message.text}]
     shown = [
-        {"type": "uri", "modality": "image", "uri": f"sha256:{part.shown.canonical()['sha256']}"}
+        {"type": "file", "modality": "image", "file_id": f"sha256:{part.shown.image.sha256}"}
         if isinstance(part, ImagePart)
         else {"type": "text", "content": part.text}
         for part in message.parts

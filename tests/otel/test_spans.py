@@ -99,7 +99,7 @@ def test_asked_for_they_are_in_the_form_of_the_conventions_with_pictures_as_dige
 
     attributes = receiver.spans[0].attributes
     picture, text = json.loads(attributes["gen_ai.input.messages"])[-1]["parts"]
-    assert picture == {"type": "uri", "modality": "image", "uri": f"sha256:{Image.load(PICTURE).sha256}"}
+    assert picture == {"type": "file", "modality": "image", "file_id": f"sha256:{Image.load(PICTURE).sha256}"}
     assert text["type"] == "text"
     assert json.loads(attributes["gen_ai.output.messages"]) == [
         {"role": "assistant", "parts": [{"type": "text", "content": '{"description": "A cup on a table."}'}]}
