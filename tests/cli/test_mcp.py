@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import signal
@@ -19,6 +20,7 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
+from askance.replay import open_records
 from tests.cli.command import DEMO, ROOT, Command, start
 
 PICTURES = str(DEMO / "pictures")
@@ -48,6 +50,24 @@ def over_http(*options: str) -> Generator[tuple[str, str, subprocess.Popen[str]]
         server.send_signal(signal.SIGINT)
         _, rest = server.communicate(timeout=30)
         assert (server.returncode, rest.splitlines()[-1]) == (0, "Stopped.")
+
+
+@pytest.mark.soak
+async def test_ten_thousand_calls_are_answered_one_by_one_and_none_is_over_the_budget(own_place: Path) -> None:
+    tools = ("unusual", "objects", "narration")
+    async with Client(stdio("--budget", "6calls")) as client:
+        listed = (await client.call_tool("pictures")).structured_content
+        assert listed is not None
+        names = listed["pictures"]
+        results = await asyncio.gather(
+            *(client.call_tool(tools[number % 3], {"picture": names[number % len(names)]}) for number in range(10_000))
+        )
+
+    answered = [result.structured_content for result in results if not result.is_error]
+    assert len(results) == 10_000
+    assert len({key for found in answered if found for key in found["calls"]}) == 6
+    with open_records("records", read_only=True) as records:
+        assert len([*records.keys()]) == 6
 
 
 @pytest.fixture
