@@ -71,6 +71,7 @@ def _check(options: ServerOptions, calls: ModelCalls) -> None:
             "Clients spend money, and no budget is given.",
             hint="Say what each may spend: --budget 100calls, 20000tokens, or 5.00 for US dollars.",
         )
+    calls.check_recorded("an equal question would be paid for again")
     if options.tokens is not None and options.http is None:
         raise UsageError("`--tokens` is for a server over HTTP.", hint="Add --http PORT, or leave it out.")
     optional_library("mcp", "mcp")

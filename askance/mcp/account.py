@@ -74,30 +74,26 @@ class Account:
         """What a tool finds; boxes are in thousandths of the picture's sides.
 
         Raises:
-            OverLimit: too many calls of the client wait.
             OverBudget, ReplayMiss, StoreError: as of any call.
         """
-        async with self._place():
-            with span("tool", tool, client=self.name, image=image.name) as ended:
-                look = await self.tools[tool].look(Scene(image), arguments)
-                ended(outcome=look.outcome)
-                return look
+        with span("tool", tool, client=self.name, image=image.name) as ended:
+            look = await self.tools[tool].look(Scene(image), arguments)
+            ended(outcome=look.outcome)
+            return look
 
     async def investigate(self, image: Image, question: str | None) -> Result[Any]:
         """What an investigation comes to: the answer to a question, else what is unusual about the picture and why.
 
         Raises:
-            OverLimit: too many calls of the client wait.
             StoreError: the records cannot be read or written.
         """
         chain = self.explains if question is None else self.answers
         assert chain is not None
-        async with self._place():
-            with span("tool", "investigate", client=self.name, image=image.name) as ended:
-                reading = await chain.read({"image": image, **({} if question is None else {"question": question})})
-                result = reading.links[chain.target.name]
-                ended(outcome=result.outcome)
-                return result
+        with span("tool", "investigate", client=self.name, image=image.name) as ended:
+            reading = await chain.read({"image": image, **({} if question is None else {"question": question})})
+            result = reading.links[chain.target.name]
+            ended(outcome=result.outcome)
+            return result
 
     async def left(self) -> str:
         """What is left of the budget, in words; empty without one."""
@@ -108,7 +104,12 @@ class Account:
         return budget.words(budget.most - balance.spent - balance.reserved)
 
     @asynccontextmanager
-    async def _place(self) -> AsyncGenerator[None]:
+    async def place(self) -> AsyncGenerator[None]:
+        """A place among the calls of the client that run at once; waits for one.
+
+        Raises:
+            OverLimit: too many calls of the client wait.
+        """
         if self._waiting >= AT_ONCE + MOST_WAITING:
             raise OverLimit(
                 f"{MOST_WAITING:,} calls of yours are waiting already, so this one was not made.",

@@ -27,6 +27,7 @@ from typing_extensions import TypedDict
 
 from askance import __version__
 from askance.errors import AskanceError, OverBudget, OverLimit, ReplayMiss, UsageError
+from askance.investigator.toolbox import plain_question
 from askance.prompts import fence
 
 if TYPE_CHECKING:
@@ -120,8 +121,12 @@ def picture_server(
     by_name = {account.name: account for account in accounts}
 
     def account() -> Account:
-        token = None if tokens is None else get_access_token()
-        return accounts[0] if token is None else by_name[token.client_id]
+        if tokens is None:
+            return accounts[0]
+        token = get_access_token()
+        if token is None:
+            raise ToolError("Nobody is served without a token.")
+        return by_name[token.client_id]
 
     server: MCPServer[Any] = MCPServer(
         "askance",
@@ -191,8 +196,9 @@ class _Desk:
         """Investigates a picture."""
         account = self._account()
         with _errors_told():
-            image = await asyncio.to_thread(self._folders.picture, picture)
-            result = await account.investigate(image, question)
+            async with account.place():
+                image = await asyncio.to_thread(self._folders.picture, picture)
+                result = await account.investigate(image, None if question is None else plain_question(question))
             left = await account.left()
         if not result.answered:
             raise ToolError(_told(result.error or result.outcome, result.reason or result.outcome))
@@ -216,8 +222,9 @@ class _Desk:
         account = self._account()
         given = {name: value for name, value in arguments.items() if value is not None}
         with _errors_told():
-            image = await asyncio.to_thread(self._folders.picture, picture)
-            look = await account.look(tool, image, given)
+            async with account.place():  # no picture of a call that waits is in memory
+                image = await asyncio.to_thread(self._folders.picture, picture)
+                look = await account.look(tool, image, given)
             left = await account.left()
         if look.outcome != "answered":
             raise ToolError(_no_answer(look.outcome, look.reason, left))

@@ -23,6 +23,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 from typing_extensions import override
 
+from askance.errors import UsageError, boundary
 from askance.models.vendor_errors import public_address
 
 if TYPE_CHECKING:
@@ -71,22 +72,30 @@ class SpanCollector:
 
     @contextmanager
     def provider(self) -> Generator[TracerProvider]:
-        """A provider whose spans are sent to it until the block ends."""
-        named = {} if "OTEL_SERVICE_NAME" in os.environ else {"service.name": "askance"}
-        provider = TracerProvider(resource=Resource.create(named), shutdown_on_exit=False)
-        sender = _Sender(self)
-        provider.add_span_processor(
-            BatchSpanProcessor(
+        """A provider whose spans are sent to it until the block ends.
+
+        Raises:
+            UsageError: a variable of OpenTelemetry holds what it cannot.
+        """
+        with _vendor_kept_quiet(), boundary(_misconfigured):
+            named = {} if "OTEL_SERVICE_NAME" in os.environ else {"service.name": "askance"}
+            provider = TracerProvider(resource=Resource.create(named), shutdown_on_exit=False)
+            sender = _Sender(self)
+            queue = BatchSpanProcessor(
                 sender,
                 max_queue_size=None if "OTEL_BSP_MAX_QUEUE_SIZE" in os.environ else MOST_WAITING,
                 schedule_delay_millis=None if "OTEL_BSP_SCHEDULE_DELAY" in os.environ else SOON,
             )
-        )
+            provider.add_span_processor(queue)
         with _vendor_kept_quiet():
             try:
                 yield provider
             finally:
                 _say_goodbye(provider, sender)
+
+
+def _misconfigured(words: str) -> UsageError:
+    return UsageError(f"OpenTelemetry cannot be set up: {words}.", hint="Mend the variables OTEL_….")
 
 
 class _Sender(SpanExporter):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from askance.chat import ChatRequest, ChatResponse, JsonObject, Message, ModelId
     from askance.models.call_scope import Facts, WorkKind
     from askance.models.settings import ModelSettings
+
+_log = logging.getLogger("askance")
 
 Attribute = str | bool | int | float | Sequence[str]
 
@@ -94,32 +97,35 @@ class SpanTracer(Tracer):
 
     @override
     def asked(self, request: ChatRequest, settings: ModelSettings) -> None:
-        self._learn(settings)
-        self._calls[_place(request)] = self._tracer.start_span(
-            self._cleared(f"{names.CHAT} {request.model.model}"),
-            kind=SpanKind.CLIENT,
-            attributes=self._attributes({**_asked_of(request, settings.id), **(self._input(request))}),
-        )
+        with _harmless():
+            self._learn(settings)
+            self._calls[_place(request)] = self._tracer.start_span(
+                self._cleared(f"{names.CHAT} {request.model.model}"),
+                kind=SpanKind.CLIENT,
+                attributes=self._attributes({**_asked_of(request, settings.id), **self._input(request)}),
+            )
 
     @override
     def received(self, request: ChatRequest, settings: ModelSettings, response: ChatResponse) -> None:
-        if (span := self._calls.pop(_place(request), None)) is None:
-            return
-        span.set_attributes(self._attributes({**_answered(response, settings), **self._output(response)}))
-        self._add_tries(span, response.meta.tries)
-        self._ended(span, outcome=response.outcome)
-        span.end()
+        with _harmless():
+            if (span := self._calls.pop(_place(request), None)) is None:
+                return
+            span.set_attributes(self._attributes({**_answered(response, settings), **self._output(response)}))
+            self._add_tries(span, response.meta.tries)
+            self._ended(span, outcome=response.outcome)
+            span.end()
 
     @override
     def failed(self, request: ChatRequest, settings: ModelSettings, error: BaseException) -> None:
-        if (span := self._calls.pop(_place(request), None)) is None:
-            return
-        if isinstance(error, Pending):
-            span.set_attribute(names.OUTCOME, "pending")
-        else:
-            self._failed(span, error)
-        self._add_tries(span, getattr(error, "tries", ()))
-        span.end()
+        with _harmless():
+            if (span := self._calls.pop(_place(request), None)) is None:
+                return
+            if isinstance(error, Pending):
+                span.set_attribute(names.OUTCOME, "pending")
+            else:
+                self._failed(span, error)
+            self._add_tries(span, getattr(error, "tries", ()))
+            span.end()
 
     @override
     def answered_by(self, request: ChatRequest, key: str) -> None:
@@ -176,10 +182,25 @@ class SpanTracer(Tracer):
 
     def _attributes(self, values: Mapping[str, Any]) -> dict[str, Attribute]:
         """The values that are there, with secrets blanked out."""
-        return {name: self._secrets.cleared(value) for name, value in values.items() if value is not None}
+        return {
+            name: self._cleared(value) if isinstance(value, str) else self._secrets.cleared(value)
+            for name, value in values.items()
+            if value is not None
+        }
 
     def _cleared(self, text: str) -> str:
-        return self._secrets.cleared(text)
+        """A text without secrets, and without halves of pairs: one would cost all spans of its batch."""
+        cleared = self._secrets.cleared(text)
+        return cleared if cleared.isascii() else cleared.encode("utf-8", "replace").decode("utf-8")
+
+
+@contextmanager
+def _harmless() -> Generator[None]:
+    """Within it an error is said and goes no further: an answer is worth more than its span."""
+    try:
+        yield
+    except Exception:  # noqa: BLE001  # whatever it is, the call goes on
+        _log.exception("A span of a call could not be made.")
 
 
 def _place(request: ChatRequest) -> tuple[int, int]:

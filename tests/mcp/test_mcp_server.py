@@ -173,12 +173,13 @@ async def test_words_in_a_picture_come_fenced_and_without_marks_of_chat_template
         ("objects", {"picture": "photos/../secret.jpg"}, "There is no picture 'photos/../secret.jpg'"),
         ("objects", {"picture": 7}, "valid string"),
         ("nothing", {}, "nothing"),
+        ("investigate", {"question": "x" * 301}, "`question` has 301 characters. Give at most 300."),
     ],
 )
 async def test_what_a_client_gets_wrong_is_said_and_asks_nobody(
     tool: str, arguments: dict[str, Any], message: str, serve: Serve, photos: list[str], endpoint: FakeEndpoint
 ) -> None:
-    async with Client(serve(spec_of(endpoint)), raise_exceptions=False) as client:
+    async with Client(serve(spec_of(endpoint), calls=8), raise_exceptions=False) as client:
         try:
             result = await client.call_tool(tool, {"picture": photos[0], **arguments})
             said, is_error = words(result), result.is_error

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from askance.chains import atypicality, end_to_end
-from askance.errors import ServerFault
+from askance.errors import ServerFault, UsageError
 from askance.evals import Evaluation, Sample, evaluate, right_or_wrong
 from askance.evals.solver import ChainSolver
 from askance.images import Image
@@ -106,6 +106,37 @@ def test_asked_for_they_are_in_the_form_of_the_conventions_with_pictures_as_dige
     ]
     assert PICTURE.read_bytes()[200:260] not in receiver.raw
     assert b"base64" not in receiver.raw
+
+
+def test_half_a_pair_in_a_reply_costs_no_span(receiver: SpanReceiver) -> None:
+    model = model_of(scripted(narration='{"description": "Half \ud800 a pair."}'))
+
+    with send_spans(content=True):
+        narration(model).invoke(PICTURE)
+
+    (call,) = receiver.spans
+    assert "Half ? a pair." in call.attributes["gen_ai.output.messages"]
+
+
+def test_an_error_while_a_span_is_made_harms_no_call(
+    receiver: SpanReceiver, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def breaks(*_: object) -> None:
+        raise RuntimeError
+
+    monkeypatch.setattr("askance.otel.span_tracer._asked_of", breaks)
+    with send_spans():
+        said = narration(model_of(scripted())).invoke(PICTURE)
+
+    assert (said.text, receiver.spans) == ("A cup on a table.", [])
+    assert "A span of a call could not be made." in caplog.text
+
+
+def test_a_variable_of_opentelemetry_that_cannot_be_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "-1")
+
+    with pytest.raises(UsageError, match="OpenTelemetry cannot be set up: ValueError"), send_spans():
+        pass
 
 
 def test_secrets_are_blanked_out_of_what_is_sent(
