@@ -29,6 +29,16 @@ def is_python(place: str) -> bool:
     return bool(colon) and file.lower().endswith(SUFFIX) and name.isidentifier()
 
 
+_MODULES = "askance_file_"
+"""What the names of modules begin with that are files."""
+
+
+def loaded_files() -> list[Path]:
+    """The files that were loaded, by their absolute paths: another process needs them to read pickles of this one."""
+    modules = [module for name, module in sys.modules.items() if name.startswith(_MODULES)]
+    return [Path(str(module.__file__)).resolve() for module in modules]
+
+
 def load_file(path: Path, *, named_by: str = "") -> ModuleType:
     """The file as a module.
 
@@ -45,7 +55,7 @@ def load_file(path: Path, *, named_by: str = "") -> ModuleType:
         consent = Consent.to_python(path, source, named_by=named_by)
         consent.ask()
         consent.require()
-    name = f"askance_file_{sha256(str(path.resolve()).encode('utf-8', 'surrogatepass')).hexdigest()[:12]}"
+    name = f"{_MODULES}{sha256(str(path.resolve()).encode('utf-8', 'surrogatepass')).hexdigest()[:12]}"
     loader = _SourceLoader(name, path, source)
     spec = spec_from_loader(name, loader)
     assert spec is not None  # a loader of a file makes one

@@ -82,7 +82,7 @@ class ChainCommand(TyperCommand):
         """Writes the options; where no chain is named, the names of the chains, too, of which none is loaded."""
         super().format_options(ctx, formatter)
         if _chain_line(ctx).chain is None:
-            with formatter.section("Options of the chains; askance run CHAIN --help describes them"):
+            with formatter.section(f"Options of the chains; {ctx.command_path} CHAIN --help describes them"):
                 formatter.write_text(", ".join(CHAINS.names()))
 
     def invoke(self, ctx: Any) -> Any:
@@ -146,7 +146,7 @@ class ChainCommand(TyperCommand):
             return _no_chain(named[0]) if named else unnamed
         takes = f"takes {', '.join(own)}" if own else "has no options of its own"
         return UsageError(
-            f"`askance run {chain.name}` takes no {flag}.",
+            f"`{ctx.command_path} {chain.name}` takes no {flag}.",
             hint=f"Leave it out, or run {' or '.join(takers)}; `{chain.name}` {takes}.",
         )
 

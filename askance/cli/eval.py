@@ -34,7 +34,7 @@ from askance.cli.options import (
     named_values,
     spelled_out,
 )
-from askance.cli.process import HELP, OK, SOME, Process
+from askance.cli.process import HELP, INTERRUPTED, OK, SOME, Process
 from askance.cli.risk import risk
 from askance.errors import UsageError
 from askance.terminal import echo, printable
@@ -177,6 +177,12 @@ class EvaluationOptions:
     convention: ConventionOption = None
     label: Annotated[str | None, typer.Option(help="Name of the run in tables; by default its models.")] = None
     batch: Batch = False
+    workers: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N|ray|ray:N", help="Processes that have the samples answered: of this machine, or actors of Ray."
+        ),
+    ] = None
     out: Annotated[
         Path | None,
         typer.Option(
@@ -328,9 +334,15 @@ class _EvaluationRun:
 
     def run(self) -> int:
         """Runs it, or plans that; returns the exit code."""
-        from askance.cli.execute import execute, plan_report
+        from askance.cli.execute import GOES_ON, execute, plan_report
         from askance.evals.runner import run_job
 
+        if self.options.workers is not None and not self.work.plan:
+            try:
+                self._ask_workers(self.options.workers)
+            except KeyboardInterrupt:
+                echo(f"{GOES_ON}.", err=True)
+                return INTERRUPTED
         return execute(
             self.work,
             self._evaluated,
@@ -341,6 +353,32 @@ class _EvaluationRun:
             progress=self._progress,
             interrupted=self._interrupted,
         )
+
+    def _ask_workers(self, named: str) -> None:
+        """Has workers make the calls; the evaluation then finds them on record."""
+        from askance.cli.scale import workers_named
+        from askance.evals.solver import as_solver
+        from askance.scale import ask_samples
+
+        workers, work = workers_named(named), self.work
+        if self.options.batch or work.mode != "auto":
+            raise UsageError(
+                "`--workers` put their answers on record, so they go with no `--batch` and no other mode.",
+                hint="Leave one of them out.",
+            )
+        self._use_ledger()
+        budget = None if work.records.remote else work.engine.budget
+        ledger = None if budget is None else budget.ledger
+        ask_samples(as_solver(self.task.solver), self._epochs, workers, ledger=ledger)
+
+    def _use_ledger(self) -> None:
+        """Keeps the ledger in the run's folder; with the records where workers spend before there is one."""
+        from askance.evals.run_format import LEDGER
+
+        if self.options.workers is None:
+            self.work.use_ledger(file=self._place / LEDGER)  # nothing is written before the run has its folder
+        else:
+            self.work.use_ledger(name=self._place.name)
 
     @property
     def _epochs(self) -> list[SampleEpoch]:
@@ -359,9 +397,8 @@ class _EvaluationRun:
     def _progress(self) -> AbstractContextManager[EvaluationProgress]:
         """Begins to show the progress; the run keeps its ledger from now on."""
         from askance.cli.progress import EvaluationProgress
-        from askance.evals.run_format import LEDGER
 
-        self.work.use_ledger(file=self._place / LEDGER)  # nothing is written there before the run has its folder
+        self._use_ledger()
         return closing(EvaluationProgress(self.work.tally, self.work.engine))
 
     async def _evaluated(self, progress: EvaluationProgress) -> Run:

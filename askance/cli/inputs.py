@@ -68,7 +68,7 @@ class Drawn:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class FoundPicture:
     """One picture that was named."""
 
     name: str
@@ -127,6 +127,15 @@ class PictureFinder:
         finally:
             threads.shutdown(wait=False, cancel_futures=True)
 
+    def listed(self) -> Iterator[FoundPicture]:
+        """The pictures as they are named, one by one: none is fetched, and one that is named twice comes twice.
+
+        Raises:
+            UsageError: a name leads to no file, or a folder or pattern to no picture.
+            BadData: a table cannot be read.
+        """
+        return islice((picture for name in self.named for picture in self._named(name)), self.limit)
+
     def _fetched_all(
         self, pictures: Sequence[tuple[PictureKey | Future[PictureKey], Options | None]]
     ) -> Iterator[tuple[PictureKey, Options | None]]:
@@ -145,7 +154,7 @@ class PictureFinder:
                 else:
                     yield key, options
 
-    def _chosen(self) -> Iterator[_Found]:
+    def _chosen(self) -> Iterator[FoundPicture]:
         """The pictures that are asked for; the bytes of one are held at a time."""
         if self.sample is None:
             return islice(self._once(), self.limit)
@@ -156,7 +165,7 @@ class PictureFinder:
         self.drawn = Drawn(len(chosen), len(names), self.seed)
         return (picture for picture in self._once() if picture.name in chosen)
 
-    def _once(self) -> Iterator[_Found]:
+    def _once(self) -> Iterator[FoundPicture]:
         """Every picture that is named, the first time that it is.
 
         Raises:
@@ -179,13 +188,13 @@ class PictureFinder:
                         hint="Give each picture one row.",
                     )
 
-    def _named(self, name: str) -> Iterator[_Found]:
+    def _named(self, name: str) -> Iterator[FoundPicture]:
         if name in self._tables:
             yield from self._table_pictures(self._tables[name])
         elif _is_address(name):
-            yield _Found(name, name)
+            yield FoundPicture(name, name)
         else:
-            yield from (_Found(path.as_posix(), path) for path in _files(name))
+            yield from (FoundPicture(path.as_posix(), path) for path in _files(name))
 
     @cached_property
     def _tables(self) -> Mapping[str, DataTable]:
@@ -194,7 +203,7 @@ class PictureFinder:
         offline, stream = self.fetch == "never", self.limit is not None
         return {name: data_table.open_data_table(name, offline=offline, stream=stream) for name in named}
 
-    def _table_pictures(self, table: DataTable) -> Iterator[_Found]:
+    def _table_pictures(self, table: DataTable) -> Iterator[FoundPicture]:
         columns = {"image": "image", **self.columns}
         if "image" not in self.columns and "image" not in table.columns:
             shown = first_few([*map(repr, table.columns)], 20)
@@ -218,15 +227,15 @@ class PictureFinder:
                     f"{row.where}: there is no question in {columns['question']!r}.", hint="Write one, a text."
                 )
             if isinstance(picture, bytes):
-                yield _Found(f"{table.source}#{row.number}", picture, options, question)
+                yield FoundPicture(f"{table.source}#{row.number}", picture, options, question)
             elif _is_address(picture):
-                yield _Found(picture, picture, options, question)
+                yield FoundPicture(picture, picture, options, question)
             else:
                 path = data_table.picture_file(picture, table.home, row.where, allowed=self.allowed)
-                yield _Found(path.as_posix(), path, options, question)
+                yield FoundPicture(path.as_posix(), path, options, question)
 
     def _key(
-        self, picture: _Found, threads: ThreadPoolExecutor
+        self, picture: FoundPicture, threads: ThreadPoolExecutor
     ) -> tuple[PictureKey | Future[PictureKey], Options | None]:
         """What the picture is read by; an address is fetched by another thread."""
         from askance.evals.picture_run import NamedPicture
@@ -299,26 +308,33 @@ def _row_options(value: Any, where: str) -> Options:
     return _checked(options, where)
 
 
-def read_options(path: Path, pictures: Sequence[str]) -> list[Options]:
-    """The options of each picture: one list for all (a line each, JSON, YAML), or a map or table by picture name.
+class OptionsFile:
+    """What can be chosen from: one list for all pictures (a line each, JSON, YAML), or a map or table by picture name.
 
     Args:
         path: of a text file with an option a line; of a JSON or YAML file with a list, or a map from picture to list;
             of a table with the columns `image` and `options`.
-        pictures: their names.
 
     Raises:
-        BadOptions: the file cannot be read, is none of these, has none for a picture, or some that cannot be chosen
-            from.
+        BadOptions: the file cannot be read, or is none of these.
     """
-    content = _table_content(path) if data_table.names_data_table(str(path)) else _content(_file_text(path), path)
-    if isinstance(content, Mapping):
-        options = cast("Mapping[str, Any]", content)
-        return [
-            _checked(_of_picture(options, picture, path), f"{str(path)!r}, {Path(picture).name!r}")
-            for picture in pictures
-        ]
-    return [_checked(content, repr(str(path)))] * len(pictures)
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        content = _table_content(path) if data_table.names_data_table(str(path)) else _content(_file_text(path), path)
+        self._map = cast("Mapping[str, Any]", content) if isinstance(content, Mapping) else None
+        self._list = () if self._map is not None else _checked(content, repr(str(path)))
+
+    def of(self, picture: str) -> Options:
+        """The options of a picture, by its name.
+
+        Raises:
+            BadOptions: there are none, or some that cannot be chosen from.
+        """
+        if self._map is None:
+            return self._list
+        options = _of_picture(self._map, picture, self._path)
+        return _checked(options, f"{str(self._path)!r}, {Path(picture).name!r}")
 
 
 def _file_text(path: Path) -> str:

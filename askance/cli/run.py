@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from askance.chains.named_chain import CHAINS, CHOOSING
 from askance.cli.chain_command import chosen_chain
+from askance.cli.chain_options import (
+    ChainOptions,
+    chain_configuration,
+    check_chain_options,
+    named_chain,
+    picture_finder,
+)
 from askance.cli.columns import Report, complain
-from askance.cli.options import AllowFolder, Batch, Calls, Extract, Llm, PromptCalls, Vlm, spelled_out
+from askance.cli.options import Calls, PromptCalls, spelled_out
 from askance.cli.process import INTERRUPTED, OK, SOME, Process
-from askance.errors import AskanceError, ConfigError, UsageError
+from askance.errors import AskanceError, UsageError
 from askance.terminal import echo
 
 if TYPE_CHECKING:
@@ -25,65 +30,20 @@ if TYPE_CHECKING:
     from askance.chains.named_chain import ChosenChain
     from askance.chat import JsonObject
     from askance.cli.display import ReadingDisplay
-    from askance.cli.inputs import Drawn, PictureFinder
+    from askance.cli.inputs import Drawn
     from askance.cli.workspace import CommandWorkspace
     from askance.evals import RunFolder
     from askance.evals.picture_run import PictureOptions, PictureRun
     from askance.evals.runner import BatchOptions
-    from askance.images.picture_folder import Fetch
-    from askance.workspace import Workspace
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunOptions:
+class RunOptions(ChainOptions):
     """The options of one `askance run` beside those of its calls; None is not given."""
 
-    chain: Annotated[
-        str,
-        typer.Argument(
-            help=f"What to find out of each image: {', '.join(CHAINS.built_in)}, or a chain that an installed package "
-            "brings.",
-            autocompletion=CHAINS.names,
-        ),
-    ]
-    images: Annotated[
-        list[str],
-        typer.Argument(
-            help="Files, folders, patterns and addresses (https://…); a table: CSV, JSON lines, Parquet, or a data set "
-            "of Hugging Face (hf:OWNER/NAME). For `ask` the first is the question."
-        ),
-    ]
-    vlm: Vlm = None
-    llm: Llm = None
-    extract: Extract = None
-    options: Annotated[
-        Path | None,
-        typer.Option(
-            help="What can be chosen from: one a line; a JSON or YAML list, or map by image name; or a table (CSV, "
-            "JSON lines) with the columns image and options."
-        ),
-    ] = None
-    column: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=COLUMN",
-            help="Of a table: image=COLUMN has the images (by default the column image), options=COLUMN what can be "
-            "chosen from, question=COLUMN what `ask` asks about each image, in place of a question for all.",
-        ),
-    ] = None
-    allow_folder: AllowFolder = None
-    limit: Annotated[int | None, typer.Option(min=1, help="Read only so many images, the first ones.")] = None
     sample: Annotated[int | None, typer.Option(min=1, help="Read only so many images, drawn at random.")] = None
     sample_seed: Annotated[int | None, typer.Option(help="Seed of the draw of --sample; by default 0.")] = None
-    temperature: Annotated[
-        float | None, typer.Option(min=0, help="Temperature of every model; goes before askance.toml.")
-    ] = None
-    seed: Annotated[int | None, typer.Option(help="Seed of every model, likewise; for endpoints that take one.")] = None
-    max_tokens: Annotated[int | None, typer.Option(min=1, help="Most tokens of an answer, likewise.")] = None
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line for each image.")] = False
-    quiet: Annotated[
-        bool, typer.Option("--quiet", help="Print no cards, no progress and no counts: only what went wrong.")
-    ] = False
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Folder that keeps the run: lines, records, totals.")
     ] = None
@@ -91,37 +51,6 @@ class RunOptions:
         Path | None,
         typer.Option(help="Also write a page: every image with what was said of it, every prompt and reply."),
     ] = None
-    batch: Batch = False
-    image_policy: Annotated[
-        Literal["clean", "original"] | None,
-        typer.Option(help="clean takes metadata out of what is sent; original sends files as they are."),
-    ] = None
-
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """Settings of every model."""
-        settings = {"temperature": self.temperature, "seed": self.seed, "max_tokens": self.max_tokens}
-        return {name: value for name, value in settings.items() if value is not None}
-
-    @property
-    def question(self) -> str | None:
-        """What `ask` asks about all images."""
-        return self.images[0] if self.chain == "ask" and not self.questions_of_table else None
-
-    @property
-    def questions_of_table(self) -> bool:
-        """Whether a table brings a question for each image."""
-        return any(column.startswith("question=") for column in self.column or ())
-
-    @property
-    def options_of_table(self) -> bool:
-        """Whether a table brings what can be chosen from."""
-        return any(column.startswith("options=") for column in self.column or ())
-
-    @property
-    def named(self) -> Sequence[str]:
-        """What names images."""
-        return self.images if self.question is None else self.images[1:]
 
 
 @spelled_out
@@ -133,69 +62,16 @@ def run(context_: typer.Context, options: RunOptions, calls: PromptCalls) -> Non
 
 
 def _check(options: RunOptions, chosen: ChosenChain, calls: Calls) -> None:
-    """Refuses options that would change nothing, rather than let someone believe that they did."""
-    _check_pictures(options, chosen)
-    if options.options is not None and chosen.chooses is False:
-        raise UsageError(
-            f"`askance run {options.chain}` takes no --options.", hint=f"Leave it out, or {_choosing(chosen)}."
-        )
-    if chosen.chooses and options.options is None and not options.options_of_table:
-        raise UsageError(
-            f"`askance run {options.chain}` chooses among options, and none are given.",
-            hint="Give --options FILE: one option a line, a JSON list, or a JSON map by image name.",
-        )
-    if chosen.kept.get("choose") == "single" and "count" in chosen.kept:
-        raise UsageError("`--choose single` chooses one option, so it takes no --count.", hint="Leave one out.")
-    if chosen.kept.get("goal") == "answer" and "question" not in chosen.kept and not options.questions_of_table:
-        raise UsageError("The goal `answer` answers a question, and none is given.", hint='Say --question "…".')
-    calls.check_batch(wanted=options.batch)
-    if options.out is not None:
-        calls.check_recorded("`--out` could not keep what was answered")
-    if options.html is not None:
-        _check_page(options.html, calls)
-
-
-def _choosing(chosen: ChosenChain) -> str:
-    """What takes options where a chain does not."""
-    if goals := CHOOSING.get(chosen.named.name):
-        return f"say {' or '.join(f'--goal {goal}' for goal in sorted(goals))}"
-    return f"run {' or '.join(f'`{name}`' for name, goals in CHOOSING.items() if not goals)}"
-
-
-def _check_pictures(options: RunOptions, chosen: ChosenChain) -> None:
-    """Refuses options that name pictures, or choose among them, and go with no others."""
-    if options.question is not None:
-        _check_question(options.question, options.named)
-    if options.options_of_table and chosen.chooses is False:
-        raise UsageError(f"`askance run {options.chain}` takes no options.", hint="Leave `--column options=…` out.")
-    asks = options.chain == "ask" or chosen.kept.get("goal") == "answer" or options.chain not in CHAINS.built_in
-    if options.questions_of_table and not asks:
-        raise UsageError(
-            f"`askance run {options.chain}` asks no question of yours.", hint="Leave `--column question=…` out."
-        )
-    if options.options_of_table and options.options is not None:
-        raise UsageError("`--options` and `--column options=…` both bring the options.", hint="Leave one out.")
+    """Refuses options that go with no others."""
+    check_chain_options(options, chosen, calls)
     if options.sample is not None and options.limit is not None:
         raise UsageError("`--sample` and `--limit` both say how many images are read.", hint="Leave one out.")
     if options.sample_seed is not None and options.sample is None:
         raise UsageError("`--sample-seed` goes with `--sample`.", hint="Say how many: --sample 20")
-
-
-def _check_question(question: str, images: Sequence[str]) -> None:
-    """Refuses an image in the place of the question, and a question without an image."""
-    from askance.images import SUFFIXES
-
-    path = Path(question)
-    if not question.strip() or path.suffix.lower() in SUFFIXES or os.path.isdir(question):  # noqa: PTH112  # a question may be too long for a path
-        raise UsageError(
-            f"{question!r} stands in the place of the question.",
-            hint='The question comes first: askance run ask "What is odd here?" photo.jpg',
-        )
-    if not images:
-        raise UsageError(
-            f"No image is named to ask about: {question!r} is the question.",
-            hint='Name one after it: askance run ask "What is odd here?" photo.jpg',
-        )
+    if options.out is not None:
+        calls.check_recorded("`--out` could not keep what was answered")
+    if options.html is not None:
+        _check_page(options.html, calls)
 
 
 def _check_page(out: Path, calls: Calls) -> None:
@@ -221,40 +97,22 @@ def _run(command_options: RunOptions, chosen: ChosenChain, calls: Calls, *, read
         StoreError: the records or the run folder cannot be opened.
         CallError: no call can succeed.
     """
-    from askance.cli.inputs import read_options
+    from askance.cli.inputs import OptionsFile
     from askance.cli.workspace import open_workspace
     from askance.evals.picture_run import name_of
 
     with open_workspace(calls, image_policy=command_options.image_policy, settings=command_options.settings) as work:
         _ = work.config  # an error in the settings is said before one in the pictures
-        finder = _finder(command_options, calls, work)
+        finder = picture_finder(
+            command_options, calls, work, sample=command_options.sample, seed=command_options.sample_seed or 0
+        )
         samples: PictureOptions = finder.find()
         if command_options.options is not None:
-            options = read_options(command_options.options, [name_of(picture) for picture in samples])
-            samples = dict(zip(samples, options, strict=True))
-        chain = _build(command_options, chosen, work)
+            options = OptionsFile(command_options.options)
+            samples = {picture: options.of(name_of(picture)) for picture in samples}
+        chain = named_chain(command_options, chosen, work)
         _say_pictures(samples, finder.drawn, quiet=command_options.quiet)
         return _Reading(command_options, chosen, chain, samples, finder.drawn, work, ready).run()
-
-
-def _finder(options: RunOptions, calls: Calls, work: Workspace) -> PictureFinder:
-    """What finds the pictures; those that are fetched, or stand in a table, are kept beside the records."""
-    from askance.cli.inputs import PictureFinder, columns_named
-    from askance.images.picture_folder import PICTURES, PictureFolder
-
-    modes: Mapping[str, Fetch] = {"replay": "never", "live": "always", "refresh": "always"}
-    records = work.records
-    return PictureFinder(
-        named=options.named,
-        columns=columns_named(options.column or ()),
-        allowed=options.allow_folder or (),
-        limit=options.limit,
-        sample=options.sample,
-        seed=options.sample_seed or 0,
-        folder=lambda: PictureFolder(records.beside(PICTURES)),
-        fetch=modes.get(calls.record_mode, "missing"),
-        quiet=options.quiet,
-    )
 
 
 def _say_pictures(samples: PictureOptions, drawn: Drawn | None, *, quiet: bool) -> None:
@@ -268,10 +126,6 @@ def _say_pictures(samples: PictureOptions, drawn: Drawn | None, *, quiet: bool) 
         raise troubles[0]
     if drawn is not None and not quiet:
         echo(f"{drawn.size:,} of {drawn.of:,} images are drawn, with the seed {drawn.seed}.", err=True)
-
-
-_ALWAYS_KEPT = ("context", "statement", "choose", "count", "step_by_step")
-"""Options that every run folder names, null where they are not given or are none of its chain."""
 
 
 @dataclass
@@ -323,14 +177,8 @@ class _Reading:
         """Everything that decides the lines of a run folder, and how its pictures were drawn."""
         from askance.evals.picture_run import questions_form, samples_form
 
-        options, chain = self.options, self.chain
         return {
-            "chain": options.chain,
-            **dict.fromkeys(_ALWAYS_KEPT),
-            **self.chosen.kept,
-            "models": [model.form() for model in chain.models],
-            "prompts": {prompt.path.name: prompt.digest for node in chain.nodes for prompt in node.prompts_in_use},
-            **({} if options.question is None else {"question": options.question}),
+            **chain_configuration(self.options, self.chosen, self.chain),
             **({} if self.drawn is None else {"drawn": asdict(self.drawn)}),
             "samples": samples_form(self.samples),
             **questions_form(self.samples),
@@ -465,29 +313,3 @@ def _left(count: int, *, interrupted: bool) -> str:
     if interrupted:
         return f"{count:,} more {pictures} {were} not read when the run was interrupted."
     return f"{count:,} more {pictures} had no budget left."
-
-
-def _build(options: RunOptions, chosen: ChosenChain, work: Workspace) -> Chain:
-    """The chain that the command line names.
-
-    Raises:
-        ConfigError: no model is named, or none has the name.
-    """
-    from askance.chains import ask
-
-    vlm_name = options.vlm or work.default_model("vlm")
-    if vlm_name is None:
-        raise ConfigError(
-            "No model is named for --vlm.",
-            hint="On this machine: --local. "
-            "A local server: --vlm openai:Qwen/Qwen2.5-VL-7B-Instruct@http://localhost:8000/v1. "
-            "An API: --vlm openai:gpt-4o (with OPENAI_API_KEY set). Or set `vlm` in askance.toml.",
-        )
-    vlm = work.model(vlm_name)
-    llm_name = options.llm or work.default_model("llm")
-    llm = vlm if llm_name is None else work.model(llm_name)
-    if options.chain == "ask":
-        chain = ask(vlm, options.question, prompts=work.library)
-    else:
-        chain = chosen.make(vlm, llm, prompts=work.library)
-    return chain if options.extract is None else chain.with_extractor(work.model(options.extract), prompts=work.library)

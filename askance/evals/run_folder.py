@@ -128,7 +128,7 @@ class RunFolder:
         keys, outcomes = set[str](also), Counter[str]()
         ended: list[tuple[str, str | None]] = []
         for line in self.lines():
-            keys.update(key for link in line["links"].values() for key in link["calls"])
+            keys.update(_calls_of(line))
             outcomes[str(line["outcome"])] += 1
             ended.append((line["outcome"], line.get("rung")))
         recorded = self._keep_records(keys, records)
@@ -142,6 +142,10 @@ class RunFolder:
         self._save({"finished": before or _now(), "totals": totals, **(more or {})})
         self.close()
         return totals
+
+    def keep_records(self, records: Records | None) -> None:
+        """Writes the records that the lines so far refer to, so that the folder is all that another machine needs."""
+        self._keep_records({key for line in self.lines() for key in _calls_of(line)}, records)
 
     def counted(self, counts: Mapping[str, Counters]) -> None:
         """Adds what models computed in this process to the counts in `run.json`."""
@@ -285,6 +289,16 @@ class Lines(Mapping[str, JsonObject]):
         self._file = file
         self._places = places
 
+    @classmethod
+    def of(cls, file: Path, name: Callable[[Mapping[str, Any]], str]) -> Lines:
+        """The lines of a file that is whole, by what `name` calls them."""
+        places, place = dict[str, int](), 0
+        with file.open("rb") as lines:
+            for line in lines:
+                places[name(json.loads(line))] = place
+                place += len(line)
+        return cls(file, places)
+
     def __getitem__(self, name: str) -> JsonObject:
         with self._file.open("rb") as lines:
             lines.seek(self._places[name])
@@ -298,6 +312,11 @@ class Lines(Mapping[str, JsonObject]):
 
     def __len__(self) -> int:
         return len(self._places)
+
+
+def _calls_of(line: Mapping[str, Any]) -> Iterator[str]:
+    """Keys of the records that the links of a line name."""
+    return (key for link in line["links"].values() for key in link["calls"])
 
 
 def keep_attachments(folder: Path, attachments: Iterable[Attachment]) -> None:

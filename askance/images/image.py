@@ -119,6 +119,22 @@ class Image:
             return cls.from_bytes(pixels.uncompressed_png(picture), name=name)
 
     @classmethod
+    def from_array(cls, array: Any, *, name: str | None = None) -> Image:
+        """The pixels of an array of 8-bit numbers: height × width, or height × width × 3 (RGB) or 4 (RGBA).
+
+        Raises:
+            BadImage: it is none.
+        """
+        from PIL import Image as Pillow
+
+        with _errors_named(name or "in an array"):
+            try:
+                picture = Pillow.fromarray(array)
+            except (AttributeError, TypeError, ValueError) as error:
+                raise BadImage(f"This is no array of pixels: {error}.", hint="Give 8-bit numbers.") from error
+            return cls.from_pil(picture, name=name)
+
+    @classmethod
     def from_data_uri(cls, uri: str, *, name: str | None = None) -> Image:
         """The picture in a `data:` URI; its media type is ignored.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -22,6 +23,7 @@ from askance.models.recorder import Recorder
 from askance.models.retry import RetryPolicy
 from askance.models.settings import DEFAULT_TIMEOUT, ModelSettings, OutputMode
 from askance.replay import STORE_VARIABLE, Address, Mode, Records, find_address, open_records, without_password
+from askance.replay.shared_pace import SharedPace, Starts
 
 if TYPE_CHECKING:
     from askance.chat import ModelId, Outcome, Usage
@@ -64,6 +66,9 @@ class Engine:
     """Form in which answers are asked for."""
     budget: BudgetGuard | None = None
     """Holds the run to its budget; None is no budget. The engine closes it."""
+    starts: Callable[[ModelId], Starts] | None = None
+    """What hands out the times at which calls to a model's endpoint may start, to workers that share no database; None
+    leaves the pace to the records."""
     observers: list[Observer] = field(default_factory=list[Observer])
     """Called with every step of every call."""
 
@@ -144,7 +149,10 @@ class Engine:
 
     def _endpoint(self, model: ModelId) -> EndpointLimits:
         own = LearntPace(rpm=self.rpm, tpm=self.tpm)
-        pace = self.recorder.records.pace(model, own, rpm=self.rpm, tpm=self.tpm)
+        if self.starts is None:
+            pace = self.recorder.records.pace(model, own, rpm=self.rpm, tpm=self.tpm)
+        else:
+            pace = SharedPace(self.starts(model), own, rpm=self.rpm, tpm=self.tpm)
         endpoint = EndpointLimits(pace, self.concurrency)
         self._concurrency.append(endpoint.concurrency)
         return endpoint

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from askance.replay.shared_pace import Drawn, Opening, Wanted
+from askance.replay.shared_pace import DrawnTimes, Opening, WantedTimes
 
 if TYPE_CHECKING:
     from askance.replay.postgres_database import Connection, Database
@@ -40,8 +40,8 @@ class PostgresStarts:
     def closings(self) -> int:
         return self._database.closed
 
-    def draw(self, wanted: Wanted, /) -> Drawn:
-        def drawn(connection: Connection) -> Drawn:
+    def draw(self, wanted: WantedTimes, /) -> DrawnTimes:
+        def drawn(connection: Connection) -> DrawnTimes:
             connection.execute("SET LOCAL synchronous_commit = off")
             if not self._begun:
                 connection.execute(_BEGIN, (self._endpoint,))

@@ -35,7 +35,7 @@ FIRST_SIZE = 1000.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class WantedTimes:
     """What a worker draws at once."""
 
     number: int
@@ -53,7 +53,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Drawn:
+class DrawnTimes:
     """What was drawn."""
 
     paused: float
@@ -73,14 +73,14 @@ class Opening:
     paused: float = 0.0
     """By what the endpoint asked for."""
 
-    def after(self, wanted: Wanted) -> tuple[Opening, Drawn]:
+    def after(self, wanted: WantedTimes) -> tuple[Opening, DrawnTimes]:
         """When it is open once a worker has drawn, and what that worker drew."""
         paused, tokens = max(self.paused, wanted.pause), max(self.tokens, 0.0)
         first, per_call = max(self.calls, paused, 0.0), wanted.every_token * wanted.size
         starts = [max(first + n * wanted.every, tokens + n * per_call) for n in range(wanted.number)]
         calls = starts[-1] + wanted.every if starts else self.calls
         tokens += wanted.every_token * (wanted.number * wanted.size + wanted.uncounted)
-        return Opening(calls=calls, tokens=tokens, paused=paused), Drawn(paused=paused, starts=tuple(starts))
+        return Opening(calls=calls, tokens=tokens, paused=paused), DrawnTimes(paused=paused, starts=tuple(starts))
 
 
 class Starts(Protocol):
@@ -91,7 +91,7 @@ class Starts(Protocol):
         """How often it was closed: a thread that draws ends then."""
         ...
 
-    def draw(self, wanted: Wanted, /) -> Drawn:
+    def draw(self, wanted: WantedTimes, /) -> DrawnTimes:
         """Draws times.
 
         Raises:
@@ -122,7 +122,7 @@ class SharedPace:
         """When calls may start, by this process's clock."""
         self._number = 1
         """How many are drawn at once: more while they are used, fewer while they are missed."""
-        self._uncounted = 0.0
+        self._uncounted: float = 0.0
         """Tokens that calls have taken beyond what was drawn for them."""
         self._paused = 0.0
         """Until when all pause."""
@@ -216,7 +216,7 @@ class SharedPace:
             StoreError: nobody hands out times; nothing was drawn.
         """
         with self._lock:
-            wanted = Wanted(
+            wanted = WantedTimes(
                 number=self._number if self._limited and len(self._times) <= self._number // 2 else 0,
                 every=self._every or 0.0,
                 every_token=self._per_token or 0.0,

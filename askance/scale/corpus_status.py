@@ -1,0 +1,119 @@
+"""How far a corpus is that workers read: by receipts, and by the lines of shards under way. Nothing is written."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from askance.evals.analysis.asked_cost import sum_of
+from askance.evals.run_format import SAMPLES
+
+if TYPE_CHECKING:
+    from askance.chat import JsonObject
+    from askance.scale.shards import Receipt, ShardedCorpus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CorpusStatus:
+    """How far a corpus is, by its receipts and the lines of the shards under way."""
+
+    pictures: int
+    read: int
+    """Pictures with an outcome, those of shards under way included."""
+    shards: int
+    done: int
+    """Shards with a receipt."""
+    outcomes: Mapping[str, int]
+    """Of the shards that are done, as all that follows."""
+    repeats: int
+    """Pictures that are copies of others of their shard."""
+    calls: int
+    replayed: int
+    dollars: float | None
+    """None where the price of a call is not known."""
+    per_second: float | None
+    """Pictures, by the receipts of the last quarter; None before there are some."""
+    median: float | None
+    """Seconds that a shard takes."""
+    spread: float | None
+    """The slowest of a hundred shards, in medians."""
+    idle: float | None
+    """Share of the time that workers read no shard, from their first to the last receipt."""
+    under_way: tuple[ShardUnderWay, ...]
+
+    @property
+    def form(self) -> JsonObject:
+        """The status as JSON values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardUnderWay:
+    """A shard that was begun and has no receipt."""
+
+    shard: int
+    read: int
+    """Pictures."""
+    of: int
+    quiet: float
+    """Seconds since its last line."""
+
+
+def status_of(corpus: ShardedCorpus) -> CorpusStatus:
+    """How far a corpus is; it only reads, so that it can be called while workers write."""
+    receipts = {receipt.shard: receipt for receipt in corpus.receipts()}
+    under_way = tuple(
+        _under_way(corpus, number)
+        for number in corpus.numbers
+        if number not in receipts and (corpus.place(number) / SAMPLES).exists()
+    )
+    outcomes = Counter[str]()
+    for receipt in receipts.values():
+        outcomes.update(receipt.outcomes)
+    seconds = sorted(receipt.seconds for receipt in receipts.values())
+    median = statistics.median(seconds) if seconds else None
+    return CorpusStatus(
+        pictures=corpus.pictures,
+        read=outcomes.total() + sum(each.read for each in under_way),
+        shards=len(corpus.numbers),
+        done=len(receipts),
+        outcomes=dict(sorted(outcomes.items())),
+        repeats=sum(receipt.repeats for receipt in receipts.values()),
+        calls=sum(receipt.calls for receipt in receipts.values()),
+        replayed=sum(receipt.replayed for receipt in receipts.values()),
+        dollars=sum_of(receipt.dollars for receipt in receipts.values()),
+        per_second=_rate(sorted(receipts.values(), key=lambda each: each.ended)),
+        median=median,
+        spread=seconds[min(len(seconds) - 1, int(0.99 * len(seconds)))] / median if median else None,
+        idle=_idle([*receipts.values()]),
+        under_way=under_way,
+    )
+
+
+def _under_way(corpus: ShardedCorpus, number: int) -> ShardUnderWay:
+    file = corpus.place(number) / SAMPLES
+    with file.open("rb") as lines:
+        read = sum(1 for _ in lines)
+    quiet = max(0.0, time.time() - file.stat().st_mtime)
+    return ShardUnderWay(shard=number, read=read, of=corpus.sizes[number], quiet=quiet)
+
+
+def _rate(receipts: Sequence[Receipt]) -> float | None:
+    """Pictures a second over the last quarter of the receipts, which are in the order of their ends."""
+    last = receipts[-max(2, len(receipts) // 4) :]
+    if len(last) < 2:
+        return None
+    span = last[-1].ended - min(receipt.ended - receipt.seconds for receipt in last)
+    return sum(receipt.pictures for receipt in last) / span if span > 0 else None
+
+
+def _idle(receipts: Sequence[Receipt]) -> float | None:
+    if not receipts:
+        return None
+    begun = min(receipt.ended - receipt.seconds for receipt in receipts)
+    span = (max(receipt.ended for receipt in receipts) - begun) * len({receipt.worker for receipt in receipts})
+    return max(0.0, 1 - sum(receipt.seconds for receipt in receipts) / span) if span > 0 else None

@@ -1,0 +1,381 @@
+"""The folder of a corpus that many workers read: its pictures cut into shards, and a receipt for each that is done.
+
+`corpus.json` says what is read and how; `lists` has the pictures of each shard, `shards` an ordinary run folder for
+each, `receipts` what came of it. A picture goes into the shard that the digest of its bytes names, one from the web
+into that of its address: equal pictures meet in one shard, whatever machine reads it. When the work goes on, the list
+and the receipts are looked at, never each picture.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from functools import cached_property, partial
+from hashlib import file_digest, sha256
+from itertools import chain, islice
+from pathlib import Path
+from shutil import rmtree
+from typing import Any
+
+from askance import __version__
+from askance.chat import JsonObject, key_of
+from askance.errors import StoreError, UsageError
+from askance.evals.run_configuration import difference_in_words
+from askance.evals.run_folder import write_whole, writing_to
+from askance.evals.run_format import CALLS, SAMPLES
+from askance.images.picture_folder import PICTURES, PictureFolder
+
+FORMAT = 1
+DESCRIPTION, LISTS, SHARDS, RECEIPTS, LOCK, LEDGER = "corpus.json", "lists", "shards", "receipts", ".lock", "budget.db"
+DEFAULT_SHARDS = 100
+_HELD = 50_000
+"""Pictures whose rows are held before they are written to the lists."""
+_PART = 500
+"""Of them, how many one thread finds the shards of at a time."""
+_SIDE_BY_SIDE = 8
+"""Pictures whose bytes are read at once to find their shard."""
+
+_encode = json.JSONEncoder().encode
+
+
+@dataclass(frozen=True, slots=True)
+class ListedPicture:
+    """A picture of the corpus, as it is named."""
+
+    name: str
+    source: Path | str | bytes
+    """A file, an address, or the bytes themselves."""
+    options: Sequence[str] | None = None
+    """What the chain chooses from."""
+    question: str = ""
+    """What is asked about it alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardRow:
+    """A picture in the list of its shard."""
+
+    number: int
+    """Its place in the corpus."""
+    name: str
+    file: str | None = None
+    """An absolute path."""
+    address: str | None = None
+    """Where it is fetched from, if it is no file."""
+    options: Sequence[str] | None = None
+    question: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """What came of a shard."""
+
+    shard: int
+    worker: str
+    """Machine and process."""
+    error: str | None = None
+    """Why the shard is not done, and the way out; None where it is, or the budget was used up."""
+    kind: str = ""
+    """The class of that error."""
+    left: int = 0
+    """Pictures that the budget had nothing left for."""
+    pictures: int = 0
+    outcomes: Mapping[str, int] = field(default_factory=dict[str, int])
+    repeats: int = 0
+    """Pictures that are copies of others in the shard: they were asked about once."""
+    calls: int = 0
+    replayed: int = 0
+    """Answers that were on record."""
+    dollars: float | None = 0.0
+    """None where the price of a call is not known."""
+    seconds: float = 0.0
+    ended: float = 0.0
+    """In seconds since 1970."""
+    digest: str = ""
+    """sha256 of the lines and the records of the shard."""
+
+    @property
+    def done(self) -> bool:
+        """Whether every picture of the shard has an outcome."""
+        return self.error is None and not self.left
+
+
+class ShardedCorpus:
+    """The folder of a corpus that was cut into shards.
+
+    Args:
+        path: of the folder.
+
+    Raises:
+        UsageError: it holds no such corpus.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        file = path / DESCRIPTION
+        try:
+            description: Any = json.loads(file.read_text(encoding="utf-8"))
+            if description["format"] != FORMAT:
+                raise UsageError(
+                    f"{str(file)!r} is of format {description['format']!r}, and this is askance for format {FORMAT}.",
+                    hint="Use the askance that wrote it, or begin in another folder.",
+                )
+            self.configuration: JsonObject = description["configuration"]
+            """Everything that decides the lines, but the pictures."""
+            self.listing: JsonObject = description["list"]
+            """What tells its list of pictures from others."""
+            self.sizes: Sequence[int] = description["sizes"]
+            """Pictures of each shard."""
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+            raise UsageError(
+                f"{str(path)!r} holds no corpus that was cut into shards.",
+                hint="Name the folder that `askance scale run` was given by `--out`.",
+            ) from error
+
+    @property
+    def numbers(self) -> list[int]:
+        """The shards that have pictures."""
+        return [number for number, size in enumerate(self.sizes) if size]
+
+    @property
+    def pictures(self) -> int:
+        """How many there are."""
+        return sum(self.sizes)
+
+    @cached_property
+    def key(self) -> str:
+        """Tells the corpus from others: the name of a budget that all who read it share."""
+        return key_of("run", {**self.configuration, "list": self.listing})[:16]
+
+    @property
+    def ledger(self) -> Path:
+        """The file that notes what is spent of a budget that has no name of its own."""
+        return self.path / LEDGER
+
+    def rows(self, number: int) -> Iterator[ShardRow]:
+        """The pictures of a shard, in the order of the corpus; one that is named twice is given once.
+
+        Raises:
+            UsageError: it is named with different options, or the list is damaged.
+        """
+        file = self.path / LISTS / _file_name(number)
+        seen: dict[str, Any] = {}
+        with file.open(encoding="utf-8") as lines:
+            for line in lines:
+                try:
+                    row = ShardRow(**json.loads(line))
+                except (ValueError, TypeError) as error:
+                    raise UsageError(
+                        f"{str(file)!r} is damaged.", hint="Cut the corpus anew, into another folder."
+                    ) from error
+                if row.name not in seen:
+                    seen[row.name] = row.options
+                    yield row
+                elif seen[row.name] != row.options:
+                    raise UsageError(
+                        f"The picture {row.name!r} is listed twice, with different options.",
+                        hint="Give each picture one row.",
+                    )
+
+    def place(self, number: int) -> Path:
+        """The run folder of a shard."""
+        return self.path / SHARDS / f"{number:05}"
+
+    def digest(self, number: int) -> str:
+        """sha256 of the lines and the records of a shard that was read."""
+        digest = sha256()
+        for name in (SAMPLES, CALLS):
+            with (self.place(number) / name).open("rb") as file:
+                digest.update(file_digest(file, "sha256").digest())
+        return digest.hexdigest()
+
+    def receipt(self, number: int) -> Receipt | None:
+        """The receipt of a shard; None where it was not read to the end."""
+        try:
+            return Receipt(**json.loads((self.path / RECEIPTS / _file_name(number)).read_text(encoding="utf-8")))
+        except FileNotFoundError:
+            return None
+        except (ValueError, TypeError) as error:
+            raise UsageError(
+                f"The receipt of shard {number} in {str(self.path)!r} is damaged.",
+                hint=f"Delete it: the same command then reads what is left of shard {number}.",
+            ) from error
+
+    def keep(self, receipt: Receipt) -> None:
+        """Writes a receipt whole or not at all.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        write_whole(self.path / RECEIPTS / _file_name(receipt.shard), json.dumps(asdict(receipt)) + "\n")
+
+    def receipts(self) -> Iterator[Receipt]:
+        """The receipts so far, in the order of the shards."""
+        return (receipt for number in self.numbers if (receipt := self.receipt(number)) is not None and receipt.done)
+
+    @contextmanager
+    def held(self) -> Generator[None]:
+        """Within it no other process hands out the shards.
+
+        Raises:
+            StoreError: another does.
+        """
+        from filelock import FileLock, Timeout
+
+        lock = FileLock(self.path / LOCK, blocking=False)
+        try:
+            lock.acquire()
+        except Timeout as error:
+            raise StoreError(
+                f"Another process is reading the corpus in {str(self.path)!r}.",
+                hint="Wait for it (`askance scale watch` shows how far it is), or give another `--out`.",
+            ) from error
+        try:
+            yield
+        finally:
+            lock.release()
+
+
+def cut_corpus(
+    path: Path,
+    pictures: Iterable[ListedPicture],
+    *,
+    configuration: JsonObject,
+    listing: JsonObject,
+    shards: int | None = None,
+    on_picture: Callable[[int], None] | None = None,
+) -> ShardedCorpus:
+    """Cuts a corpus into shards, or finds that this was done.
+
+    Args:
+        path: of the folder that is made.
+        pictures: are read once, and not at all if the corpus was cut before.
+        configuration: everything that decides the lines, but the pictures.
+        listing: tells this list of pictures from others.
+        shards: how many; by default `DEFAULT_SHARDS`, or as many as there are already.
+        on_picture: called now and then with the number of pictures that were listed.
+
+    Raises:
+        UsageError: the folder holds something else, or a corpus of another configuration, list or number of shards.
+        StoreError: it cannot be written.
+    """
+    if (path / DESCRIPTION).exists():
+        return _same(ShardedCorpus(path), {**configuration, "list": listing}, shards)
+    if path.exists() and any(each.name not in {LISTS, PICTURES, LOCK} for each in path.iterdir()):
+        raise UsageError(
+            f"The folder {str(path)!r} holds something that is no corpus.", hint="Give a new or empty folder."
+        )
+    count = shards or DEFAULT_SHARDS
+    with writing_to(path):
+        rmtree(path / LISTS, ignore_errors=True)  # of a cut that did not come to its end
+        sizes = _listed(path, pictures, count, on_picture=on_picture)
+    if not sum(sizes):
+        raise UsageError("The corpus has no pictures.", hint="Check the list.")
+    content = {
+        "format": FORMAT,
+        "askance": __version__,
+        "configuration": configuration,
+        "list": listing,
+        "sizes": sizes,
+    }
+    write_whole(path / DESCRIPTION, json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True) + "\n")
+    return ShardedCorpus(path)
+
+
+def digest_of_list(named: Sequence[str]) -> JsonObject:
+    """What tells a list of pictures from others: the digest of each file, the names of files in each folder.
+
+    A folder's pictures are not read, and an address is not asked.
+    """
+    return {name: _digest_of(Path(name)) for name in named}
+
+
+def _digest_of(path: Path) -> str | None:
+    if path.is_file():
+        with path.open("rb") as file:
+            return file_digest(file, "sha256").hexdigest()
+    if path.is_dir():
+        names = sha256()
+        for name in sorted(each.name for each in path.iterdir()):
+            names.update(name.encode("utf-8", "surrogateescape") + b"\0")
+        return names.hexdigest()
+    return None
+
+
+def _same(corpus: ShardedCorpus, described: JsonObject, shards: int | None) -> ShardedCorpus:
+    there = {**corpus.configuration, "list": corpus.listing}
+    if key_of("run", there) != key_of("run", described):
+        words = difference_in_words(there, described)
+        different = f", different in {words}" if words else ""
+        raise UsageError(
+            f"The folder {str(corpus.path)!r} holds a corpus of another configuration{different}.",
+            hint="Give another `--out`, or the options that the work began with (they stand in its corpus.json).",
+        )
+    if shards is not None and shards != len(corpus.sizes):
+        raise UsageError(
+            f"The corpus in {str(corpus.path)!r} was cut into {len(corpus.sizes):,} shards.",
+            hint="Leave `--shards` out, or give another `--out`.",
+        )
+    return corpus
+
+
+def _listed(
+    path: Path, pictures: Iterable[ListedPicture], count: int, *, on_picture: Callable[[int], None] | None
+) -> list[int]:
+    """Writes the lists; returns how many pictures each shard has."""
+    sizes, rest, inside = [0] * count, iter(pictures), PictureFolder(path / PICTURES)
+    with ThreadPoolExecutor(_SIDE_BY_SIDE, thread_name_prefix="askance-cut") as threads:
+        while block := [*islice(rest, _HELD)]:
+            (path / LISTS).mkdir(parents=True, exist_ok=True)  # not before there is something to list
+            parts = [block[start : start + _PART] for start in range(0, len(block), _PART)]
+            shards = chain.from_iterable(threads.map(partial(_shards_of, count), parts))
+            lines, first = defaultdict[int, list[str]](list), sum(sizes)
+            for number, (picture, shard) in enumerate(zip(block, shards, strict=True), start=first):
+                lines[shard].append(_encode(_row(number, picture, inside)))
+                sizes[shard] += 1
+            for shard, texts in lines.items():
+                with (path / LISTS / _file_name(shard)).open("a", encoding="utf-8") as file:
+                    file.writelines(f"{text}\n" for text in texts)
+            if on_picture is not None:
+                on_picture(sum(sizes))
+    return sizes
+
+
+def _row(number: int, picture: ListedPicture, inside: PictureFolder) -> JsonObject:
+    """A `ShardRow` as JSON, without what it leaves out."""
+    source = picture.source
+    row: JsonObject = {"number": number, "name": picture.name}
+    if isinstance(source, str):
+        row["address"] = source
+    else:
+        row["file"] = str((inside.of_bytes(source) if isinstance(source, bytes) else source).absolute())
+    if picture.options is not None:
+        row["options"] = picture.options
+    if picture.question:
+        row["question"] = picture.question
+    return row
+
+
+def _shards_of(count: int, pictures: Sequence[ListedPicture]) -> list[int]:
+    return [_shard_of(count, picture) for picture in pictures]
+
+
+def _shard_of(count: int, picture: ListedPicture) -> int:
+    source = picture.source
+    if isinstance(source, Path):
+        try:
+            with source.open("rb") as file:
+                digest = file_digest(file, "sha256").digest()
+        except OSError:  # what cannot be read becomes an outcome of its own
+            digest = sha256(picture.name.encode("utf-8", "surrogateescape")).digest()
+    else:
+        digest = sha256(source if isinstance(source, bytes) else source.encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(digest) % count
+
+
+def _file_name(number: int) -> str:
+    return f"{number:05}.jsonl"

@@ -1,0 +1,207 @@
+"""Workers that read shards: the protocol, and processes of this machine."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import tempfile
+from collections import Counter, deque
+from collections.abc import Generator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from multiprocessing.connection import Client, Connection, Listener, wait
+from pathlib import Path
+from secrets import token_bytes
+from threading import Lock, Thread
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from askance.errors import AskanceError, StoreError
+from askance.scale.coordinator import Coordinator
+from askance.scale.shard_worker import packed, unpacked
+from askance.scale.shards import Receipt
+
+if TYPE_CHECKING:
+    from multiprocessing.context import SpawnProcess
+
+    from askance.replay import Ledger
+    from askance.scale.sample_worker import SampleReader
+    from askance.scale.shard_worker import ShardReader
+
+    Reader: TypeAlias = ShardReader | SampleReader
+
+
+class Workers(Protocol):
+    """What reads shards side by side."""
+
+    def receipts(self, reader: Reader, numbers: Sequence[int], *, ledger: Ledger | None) -> Generator[Receipt]:
+        """The receipts of shards, as they come; whoever stops reading stops the workers.
+
+        Args:
+            reader: reads one shard.
+            numbers: of the shards.
+            ledger: of the budget, in a file; None where there is none, or the records bring one that is shared.
+
+        Raises:
+            UsageError: the reader cannot be sent to workers.
+        """
+        ...
+
+
+class LocalWorkers:
+    """Processes of this machine; one that dies is replaced, and its shard is begun again where it stopped.
+
+    Args:
+        count: how many there are.
+    """
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def receipts(self, reader: Reader, numbers: Sequence[int], *, ledger: Ledger | None) -> Generator[Receipt]:
+        """See `Workers`."""
+        waiting, working, deaths = deque(numbers), dict[Connection, _Worker](), Counter[int]()
+        coordinator = Coordinator(ledger)
+        with _Desk(coordinator) as desk:
+            content = packed(replace(reader, ask=desk.ask))
+            try:
+                while waiting or working:
+                    while waiting and len(working) < self.count:
+                        worker = _Worker(content, waiting.popleft())
+                        working[worker.pipe] = worker
+                    for pipe in wait([*working]):
+                        worker = working[pipe]  # pyright: ignore[reportArgumentType]
+                        try:
+                            receipt: Receipt | AskanceError = worker.pipe.recv()
+                        except (EOFError, OSError):  # it has died
+                            worker.end()
+                            del working[worker.pipe]
+                            deaths[worker.number] += 1
+                            if deaths[worker.number] == reader.tries:
+                                yield Receipt(shard=worker.number, worker="", error="It ended its worker.")
+                            else:
+                                waiting.appendleft(worker.number)
+                            continue
+                        if isinstance(receipt, AskanceError):
+                            raise receipt
+                        if waiting:
+                            worker.give(waiting.popleft())
+                        else:
+                            worker.end()
+                            del working[worker.pipe]
+                        yield receipt
+            finally:
+                for worker in working.values():
+                    worker.end()
+                coordinator.close()
+
+
+class _Worker:
+    """A process that reads one shard after the other.
+
+    Args:
+        content: the reader.
+        number: of its first shard.
+    """
+
+    def __init__(self, content: bytes, number: int) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.pipe, theirs = context.Pipe()
+        self._process: SpawnProcess = context.Process(target=_work, args=(theirs, content), daemon=True)
+        self._process.start()
+        theirs.close()  # so that its end is seen here
+        self.give(number)
+
+    def give(self, number: int) -> None:
+        """Gives it a shard."""
+        self.number = number
+        with suppress(OSError):  # it has died, which is seen where its receipt is waited for
+            self.pipe.send(number)
+
+    def end(self) -> None:
+        """Ends it; what it was asking is lost, what was answered is on record."""
+        self.pipe.close()
+        self._process.kill()
+        self._process.join()
+
+
+def _work(pipe: Connection, content: bytes) -> None:
+    """Reads shards until the other end of the pipe is closed, as it is by the end of that process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the process that began this one, and so this one
+    try:
+        reader: Reader = unpacked(content)
+    except AskanceError as error:
+        pipe.send(error)
+        return
+
+    def read(number: int) -> None:
+        receipt = reader(number)
+        with suppress(OSError):
+            pipe.send(receipt)
+
+    with suppress(EOFError, OSError):
+        while True:
+            Thread(target=read, args=(pipe.recv(),), name="askance-shards", daemon=True).start()
+    os._exit(0)  # without waiting for a shard that nobody wants
+
+
+class _Desk:
+    """A socket of this user's at which workers of this machine ask a coordinator."""
+
+    def __init__(self, coordinator: Coordinator) -> None:
+        self._coordinator = coordinator
+        self._folder = tempfile.TemporaryDirectory(prefix="askance-")
+        self._secret = token_bytes(32)
+        self._listener = Listener(str(Path(self._folder.name) / "desk"), authkey=self._secret)
+
+    @property
+    def ask(self) -> _SocketAsk:
+        return _SocketAsk(str(self._listener.address), self._secret)
+
+    def __enter__(self) -> _Desk:
+        Thread(target=self._accept, name="askance-desk", daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._listener.close()
+        self._folder.cleanup()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection = self._listener.accept()
+            except multiprocessing.AuthenticationError:
+                continue
+            except (EOFError, OSError):
+                return
+            Thread(target=self._serve, args=(connection,), name="askance-desk", daemon=True).start()
+
+    def _serve(self, connection: Connection) -> None:
+        with connection, suppress(EOFError, OSError):
+            while True:
+                words, named = connection.recv()
+                connection.send(self._coordinator.call(*words, **named))
+
+
+class _SocketAsk:
+    """Asks a coordinator in another process of this machine; see `Ask`."""
+
+    def __init__(self, address: str, secret: bytes) -> None:
+        self._address = address
+        self._secret = secret
+        self._lock = Lock()
+        self._connection: Any = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _SocketAsk, (self._address, self._secret)
+
+    def __call__(self, *words: Any, **named: Any) -> Any:
+        with self._lock:
+            try:
+                self._connection = self._connection or Client(self._address, authkey=self._secret)
+                self._connection.send((words, named))
+                return self._connection.recv()
+            except (EOFError, OSError) as error:
+                raise StoreError(
+                    "The process that began the work has ended.", hint="The same command goes on."
+                ) from error

@@ -1,0 +1,61 @@
+"""The commands that read a corpus by many workers: what they refuse before any worker begins."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from askance.cli.scale import workers_named
+from askance.errors import UsageError
+from askance.scale import LocalWorkers, RayWorkers
+from tests.cli.command import Command
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--address", "ray://head:10001"), "`--address` and `--gpus` are for workers of Ray.\n  → Add `--ray`"),
+        (("--mode", "live"), "so shards could not keep what was answered."),
+        (("--options", "options.txt"), "`askance run verbalize` takes no --options."),
+        (("--goal", "choose"), "`askance scale run verbalize` takes no --goal."),
+    ],
+    ids=["address", "live", "options", "goal"],
+)
+def test_options_that_go_with_no_others(words: tuple[str, ...], message: str, askance: Command, tmp_path: Path) -> None:
+    ran = askance("scale", "run", "verbalize", "photo.jpg", "--out", str(tmp_path / "corpus"), "--vlm", "demo", *words)
+    assert ran.code == 2
+    assert message in ran.err
+    assert not (tmp_path / "corpus").exists()
+
+
+def test_a_table_without_the_column(askance: Command, tmp_path: Path) -> None:
+    import pyarrow as arrow
+    from pyarrow import parquet
+
+    parquet.write_table(arrow.table({"path": ["a.jpg"]}), tmp_path / "list.parquet")
+    ran = askance(
+        "scale", "run", "verbalize", str(tmp_path / "list.parquet"), "--out", str(tmp_path / "corpus"), "--vlm", "demo"
+    )
+    assert ran.code == 2
+    assert "has no column 'image'.\n  → Say which column has the pictures: --column image=NAME. It has 'path'" in ran.err
+    assert not (tmp_path / "corpus").exists()
+
+
+def test_a_folder_that_is_no_corpus(askance: Command, tmp_path: Path) -> None:
+    for words in (("watch", str(tmp_path), "--once"), ("merge", str(tmp_path), "--out", str(tmp_path / "run"))):
+        ran = askance("scale", *words)
+        assert (ran.code, "holds no corpus that was cut into shards" in ran.err) == (2, True)
+
+
+@pytest.mark.parametrize("workers", ["many", "0", "ray:0", "ray:", "4:ray", "-1", ""])
+def test_workers_that_nobody_knows(workers: str) -> None:
+    with pytest.raises(UsageError, match=r"names no workers\. Write 4, ray or ray:4"):
+        workers_named(workers)
+
+
+def test_workers_by_name() -> None:
+    assert workers_named("ray:4") == RayWorkers(count=4)
+    local = workers_named("4")
+    assert isinstance(local, LocalWorkers)
+    assert local.count == 4

@@ -1,0 +1,179 @@
+"""A corpus that is cut into shards, and its shards as one run; its workers are this process."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from askance.errors import StoreError, UsageError
+from askance.evals import Run
+from askance.scale import ListedPicture, ShardedCorpus, cut_corpus, merge_corpus, status_of
+from tests.faults.run import CALLS, answer, asked_twice, picture, room
+from tests.scale.corpus import Corpus, same_answers
+from tests.servers import FakeEndpoint
+
+if TYPE_CHECKING:
+    from askance.replay import Ledger
+    from askance.scale import Receipt
+    from askance.scale.workers import Reader
+
+
+class Here:
+    """Reads shards in this process, one after the other."""
+
+    def receipts(self, reader: Reader, numbers: Sequence[int], *, ledger: Ledger | None) -> Generator[Receipt]:
+        yield from map(reader, numbers)
+
+
+@pytest.fixture
+def endpoint() -> Iterator[FakeEndpoint]:
+    with FakeEndpoint(lambda seen: answer(seen.json)) as endpoint:
+        yield endpoint
+
+
+def nowhere(home: Path) -> Corpus:
+    return Corpus(url="http://127.0.0.1:9/v1", home=home)
+
+
+def test_shards_are_the_run_of_one_process(endpoint: FakeEndpoint, tmp_path: Path) -> None:
+    corpus = Corpus(url=endpoint.url, home=tmp_path, pictures=6, shards=3)
+    assert corpus.read(Here()).failed == ()
+    assert len(endpoint.requests) == 6 * CALLS + 1
+    assert asked_twice(endpoint) == 0
+    shards = ShardedCorpus(corpus.out)
+    status = status_of(shards)
+    assert (status.read, status.done, status.outcomes, status.calls) == (6, 3, {"answered": 6}, 6 * CALLS)
+
+    merge_corpus(shards, tmp_path / "merged")
+    alone = corpus.alone()
+    assert same_answers(tmp_path / "merged", alone)
+    ours, theirs = Run.open(tmp_path / "merged"), Run.open(alone)
+    assert [*ours.records.keys()] == [*theirs.records.keys()]
+    assert (ours.configuration, ours.totals) == (theirs.configuration, theirs.totals)
+
+    asked = len(endpoint.requests)
+    assert corpus.read(Here()).waiting == 0, "all of it has receipts"
+    assert len(endpoint.requests) == asked
+
+
+def test_a_full_disk_loses_nothing(
+    endpoint: FakeEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker says so, and waits before its next shard; the same call goes on where there is room again."""
+    waits = list[float]()
+    monkeypatch.setattr("askance.scale.shard_worker.time.sleep", waits.append)
+    corpus = Corpus(url=endpoint.url, home=tmp_path, pictures=4, shards=2)
+    corpus.cut()
+    with room(20_000):
+        end = corpus.read(Here())
+    assert end.failed
+    assert all("Make room on the disk" in str(each.error) or "disk" in str(each.error) for each in end.failed)
+    assert waits
+    assert corpus.read(Here()).failed == ()
+    assert asked_twice(endpoint) <= 2 * CALLS
+    merge_corpus(ShardedCorpus(corpus.out), tmp_path / "merged")
+    assert same_answers(tmp_path / "merged", corpus.alone())
+
+
+def test_equal_pictures_meet_in_one_shard(endpoint: FakeEndpoint, tmp_path: Path) -> None:
+    corpus = Corpus(url=endpoint.url, home=tmp_path, pictures=6, shards=3)
+    for file in corpus.files[1:4]:
+        file.write_bytes(corpus.files[0].read_bytes())
+    corpus.read(Here())
+    assert len(endpoint.requests) == 3 * CALLS + 1
+    assert status_of(ShardedCorpus(corpus.out)).repeats == 3
+
+
+def test_two_commands_on_one_folder(tmp_path: Path) -> None:
+    corpus = nowhere(tmp_path)
+    with corpus.cut().held(), pytest.raises(StoreError, match="Another process is reading the corpus"):
+        corpus.read(Here())
+
+
+def test_a_shard_that_changed_after_its_receipt(endpoint: FakeEndpoint, tmp_path: Path) -> None:
+    corpus = Corpus(url=endpoint.url, home=tmp_path, pictures=2, shards=1)
+    corpus.read(Here())
+    shards = ShardedCorpus(corpus.out)
+    samples = shards.place(0) / "samples.jsonl"
+    samples.write_text(samples.read_text("utf-8").replace("answered", "refused", 1), encoding="utf-8")
+    with pytest.raises(UsageError, match=r"Shard 00000 of .* is not what its receipt says"):
+        merge_corpus(shards, tmp_path / "merged")
+
+
+def test_a_corpus_with_shards_missing_is_no_run(tmp_path: Path) -> None:
+    corpus = nowhere(tmp_path).cut()
+    with pytest.raises(UsageError, match=r"4 shards of .* not done: 0, 1, 2 …\. The command that began the work"):
+        merge_corpus(corpus, tmp_path / "merged")
+
+
+def test_what_was_cut_stays_as_it_was(tmp_path: Path) -> None:
+    corpus = nowhere(tmp_path)
+    first = corpus.cut()
+    assert first.pictures == 12
+    again = cut_corpus(corpus.out, iter(()), configuration=first.configuration, listing=first.listing)
+    assert again.sizes == first.sizes, "the list is not read again"
+    with pytest.raises(UsageError, match=r"was cut into 4 shards\. Leave `--shards` out"):
+        replace(corpus, shards=5).cut()
+    with pytest.raises(UsageError, match=r"another configuration, different in 'list.pictures' \(12, now 13\)"):
+        replace(corpus, pictures=13).cut()
+
+
+def test_a_cut_that_was_interrupted_begins_again(tmp_path: Path) -> None:
+    corpus = nowhere(tmp_path)
+
+    def torn() -> Iterator[ListedPicture]:
+        yield ListedPicture("a", corpus.files[0])
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        cut_corpus(corpus.out, torn(), configuration={}, listing={})
+    with pytest.raises(UsageError, match="holds no corpus that was cut into shards"):
+        ShardedCorpus(corpus.out)
+    assert corpus.cut().pictures == 12
+
+
+def test_a_list_without_pictures_makes_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="The corpus has no pictures"):
+        cut_corpus(tmp_path / "corpus", iter(()), configuration={}, listing={})
+    assert not (tmp_path / "corpus").exists()
+
+
+def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").touch()
+    with pytest.raises(UsageError, match="holds something that is no corpus"):
+        cut_corpus(tmp_path, iter(()), configuration={}, listing={})
+
+
+def test_rows_say_where_a_picture_is(tmp_path: Path) -> None:
+    """A file by its absolute path, an address as it is, bytes as a file beside the lists; a name twice once."""
+    data = picture(1).data
+    pictures = [
+        ListedPicture("a.png", Path("a.png"), ("tea", "bricks")),
+        ListedPicture("https://example.com/b.png", "https://example.com/b.png", question="What is odd?"),
+        ListedPicture("t#3", data),
+        ListedPicture("a.png", Path("a.png"), ("tea", "bricks")),
+    ]
+    corpus = cut_corpus(tmp_path / "corpus", pictures, configuration={}, listing={}, shards=1)
+    file, address, inside = corpus.rows(0)
+    assert (file.file, file.options) == (str(Path("a.png").absolute()), ["tea", "bricks"])
+    assert (address.file, address.address, address.question) == (None, "https://example.com/b.png", "What is odd?")
+    assert Path(str(inside.file)).read_bytes() == data
+
+    other = replace(pictures[3], options=("tea",))
+    corpus = cut_corpus(tmp_path / "other", [*pictures[:3], other], configuration={}, listing={}, shards=1)
+    with pytest.raises(UsageError, match=r"'a\.png' is listed twice, with different options"):
+        list(corpus.rows(0))
+
+
+def test_a_damaged_receipt_is_named(endpoint: FakeEndpoint, tmp_path: Path) -> None:
+    corpus = Corpus(url=endpoint.url, home=tmp_path, pictures=1, shards=1)
+    corpus.read(Here())
+    receipt = corpus.out / "receipts" / "00000.jsonl"
+    receipt.write_text(json.dumps({"shard": 0}), encoding="utf-8")
+    with pytest.raises(UsageError, match=r"The receipt of shard 0 in .* is damaged\. Delete it"):
+        list(ShardedCorpus(corpus.out).receipts())
