@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Collection, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +21,7 @@ from askance.errors import ConfigError, UsageError
 from askance.images import image_policy
 from askance.models import BudgetGuard, Config, Engine, get_embedder, get_model, get_scorer, run_sync
 from askance.models.spec import Spec
+from askance.otel import spans_asked
 from askance.prompts import PromptLibrary
 from askance.python_file import is_python, load_object
 from askance.replay import STORE_VARIABLE, Address, Budget, Ledger, Mode, Records, SqliteLedger, open_records
@@ -82,6 +84,7 @@ class Workspace:
 
     _models: dict[str, Model] = field(init=False, repr=False, default_factory=dict[str, "Model"])
     _encoders: list[RecordedModel] = field(init=False, repr=False, default_factory=list["RecordedModel"])
+    _traced: ExitStack = field(init=False, repr=False, default_factory=ExitStack)
 
     @property
     def asks(self) -> bool:
@@ -253,12 +256,15 @@ class Workspace:
                 self.records.close()
 
     def __enter__(self) -> Self:
+        if not self.plan:
+            self._traced.enter_context(spans_asked(self.mode))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        with self._traced:
+            self.close()
 
 
 def _may_be(table: Mapping[str, Any], who: Mapping[str, Any]) -> bool:

@@ -36,7 +36,7 @@ SECRETS = ("_API_KEY", "_API_TOKEN", "_ACCESS_KEY", "_SECRET")
 KEPT = ("ASKANCE_TEST_",)
 """Beginnings of variables that are meant for the tests themselves."""
 
-VENDORS = ("ANTHROPIC_", "ASKANCE_", "AZURE_OPENAI_", "HF_", "HUGGING", "LANGCHAIN_", "LANGSMITH_", "OPENAI_")
+VENDORS = ("ANTHROPIC_", "ASKANCE_", "AZURE_OPENAI_", "HF_", "HUGGING", "LANGCHAIN_", "LANGSMITH_", "OPENAI_", "OTEL_")
 """Beginnings of variables that change what a client does or where it sends."""
 
 PROXIES = ("ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")

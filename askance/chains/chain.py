@@ -30,6 +30,7 @@ from askance.chains.reading import Given, Reading, reading_of
 from askance.concurrency import map_in_order
 from askance.errors import AskanceError, BadImage, Skipped, StoreError, UsageError, UserCodeError, boundary
 from askance.models import run_sync
+from askance.models.call_scope import span
 from askance.nodes import Node, Result, no_answer, skipped
 from askance.nodes.runnable import Runnable
 from askance.nodes.tracing import traced_config, traced_run
@@ -96,6 +97,12 @@ class Step:
 
     async def run(self, reading: Reading, config: RunnableConfig | None) -> Result[Any]:
         """The link's result, given what `reading` holds so far."""
+        with span("link", self.link.name) as ended:
+            result = await self._run(reading, config)
+            ended(outcome=result.outcome, error=result.error)
+            return result
+
+    async def _run(self, reading: Reading, config: RunnableConfig | None) -> Result[Any]:
         for need in self.needs:
             result = reading.get(need)
             if result is not None and not result.answered and not result.absent:
@@ -298,9 +305,13 @@ class Chain(Runnable["Given", Reading]):
                 f"The chain {self.name!r} shows its model no examples.",
                 hint="Leave `examples` out, or take a chain whose node is asked about a picture with options or words.",
             )
-        if config is None:
-            return await self._run(reading, None, on_link)
-        return await self._traced_read(reading, config, on_link)
+        with span("chain", self.get_name(), image=reading.name) as ended:
+            if config is None:
+                read = await self._run(reading, None, on_link)
+            else:
+                read = await self._traced_read(reading, config, on_link)
+            ended(outcome=read.outcome)
+            return read
 
     async def ainvoke(self, input: Given, config: RunnableConfig | None = None, **_: Any) -> Reading:  # noqa: A002
         """The reading of one input."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
 from askance import chains
 from askance.concurrency import map_in_order
 from askance.errors import FATAL, OverBudget, UsageError
+from askance.models.call_scope import span
 from askance.models.run_counters import RunCounters
 
 if TYPE_CHECKING:
@@ -61,6 +62,8 @@ class Job(Generic[Item, Answer, Line]):
     """Called with each new answer, in order, before it is kept; False where the budget had nothing left for it."""
     name: Callable[[Item], str] = str
     """The name of an item among those that are finished."""
+    title: str = "work"
+    """What traces call the whole of it."""
     finished: Mapping[str, Line] = field(default_factory=dict[str, Any])
     """What earlier processes have kept, by name."""
     keep: Callable[[Item, Answer], Line] = _itself
@@ -128,8 +131,9 @@ class Job(Generic[Item, Answer, Line]):
         try:
             for model in self.models if self.todo else ():
                 await model.output_mode()
-            async with aclosing(self._lines(again=again)) as lines:
-                yield lines
+            with span("run", self.title, items=len(self.items), left=len(self.todo)):
+                async with aclosing(self._lines(again=again)) as lines:
+                    yield lines
         finally:
             counters = await counting.so_far()
             for model in self.models:

@@ -145,7 +145,15 @@ def picture_job(
         with planner.counting():
             yield lambda picture: walk.read(_input_of(picture, by_key[picture]))
 
-    return Job(items=[*pictures], name=name_of, stream=read, counts=counting, models=models, engine=engine)
+    return Job(
+        items=[*pictures],
+        name=name_of,
+        title=chain.get_name(),
+        stream=read,
+        counts=counting,
+        models=models,
+        engine=engine,
+    )
 
 
 def _input_of(picture: PictureKey, options: Sequence[str] | None) -> Given:

@@ -31,6 +31,7 @@ from askance.evals.scorer import Scorer, figures_of, main_figure, notes_on, scor
 from askance.evals.solver import ChainSolver, as_solver, plain, solved
 from askance.evals.task import Task, evaluation_of
 from askance.models import Engine, run_sync, use_draw
+from askance.models.call_scope import span
 from askance.models.capabilities import endpoint_key
 from askance.models.engine import default_engine
 
@@ -197,12 +198,15 @@ def run_job(
     solver = as_solver(task.solver)
 
     async def predict(each: SampleEpoch) -> Prediction:
-        with use_draw(each.epoch):
-            return await solved(solver, each.sample)
+        with use_draw(each.epoch), span("sample", each.sample.id, epoch=each.epoch) as ended:
+            prediction = await solved(solver, each.sample)
+            ended(outcome=prediction.outcome)
+            return prediction
 
     return Job(
         items=sample_epochs,
         name=lambda each: each.name,
+        title=task.label or task.name,
         answer=predict,
         counts=partial(_counting, task, engine),
         models=solver.models,

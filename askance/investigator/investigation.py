@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 from askance.chat import Message, TextPart, ToolSpec
 from askance.images import WHOLE_IMAGE, view_policy
 from askance.investigator.look import NOT_REACHED, Look, LookStep
+from askance.models.call_scope import span
 from askance.nodes import Result, Unreadable
 from askance.nodes.answer import list_schema
 from askance.nodes.node import SCHEMA_IGNORED, unanswered
@@ -332,11 +333,13 @@ class Investigation:
         """Has the tool of a call look; gives what the model is told, and the regions that it may be shown."""
         step = next(step for step in self.steps if _id_of(step) == id)
         tool = self.tools[step.tool]
-        if self.limit.budget.tokens is None and self.limit.budget.dollars is None:
-            look = await tool.look(self.scene, step.arguments)
-        else:  # what is under way at once stands at its worst case, and a replay must end where the run did
-            async with self._in_order:
+        with span("tool", tool.name, call_id=id) as ended:
+            if self.limit.budget.tokens is None and self.limit.budget.dollars is None:
                 look = await tool.look(self.scene, step.arguments)
+            else:  # what is under way at once stands at its worst case, and a replay must end where the run did
+                async with self._in_order:
+                    look = await tool.look(self.scene, step.arguments)
+            ended(outcome=look.outcome)
         self.repeated += look.repeated
         if look.outcome == "invalid" and not look.calls and not look.repeated:
             self.malformed += 1

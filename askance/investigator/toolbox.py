@@ -472,7 +472,19 @@ def _text(arguments: Mapping[str, Any], name: str) -> str:
     Raises:
         UsageError: there is none, it is blank, or it is too long.
     """
-    value = arguments.get(name)
+    return plain_question(arguments.get(name), name=name)
+
+
+def plain_question(value: object, *, name: str = "question") -> str:
+    """A text of a stranger's, on one line and without marks of chat templates.
+
+    Args:
+        value: the text.
+        name: what it is called.
+
+    Raises:
+        UsageError: there is none, it is blank, or it is too long.
+    """
     if not isinstance(value, str) or not value.strip():
         raise UsageError(f"`{name}` is missing.", hint=f"Give a text of at most {LONGEST} characters.")
     if len(value) > LONGEST:

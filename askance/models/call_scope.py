@@ -4,18 +4,20 @@ Between a chain and its calls stand a user's own Runnables, which pass no argume
 variable. Whatever else belongs to one call is passed along with it; see `call.py`.
 
 A scope has observers, which hear of every request before it is looked up and may refuse it, and which hear how it
-ended; those of outer blocks hear of it too. It has a policy for calls that are not on record. And it has the draw,
-which is no observer's: it is part of a request, and of its key, from the moment that the request is made.
+ended; those of outer blocks hear of it too. It may have a tracer, which also hears of the work around the requests:
+runs, samples, chains, links, tools. It has a policy for calls that are not on record. And it has the draw, which is no
+observer's: it is part of a request, and of its key, from the moment that the request is made.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
-from contextlib import contextmanager
+from abc import abstractmethod
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from threading import Lock
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from typing_extensions import override
 
@@ -70,6 +72,21 @@ class RequestObserver:
         """Vectors, scores or searches are wanted, which have these keys."""
 
 
+WorkKind: TypeAlias = Literal["run", "sample", "chain", "link", "tool"]
+"""What stands around requests, from the outside to the inside."""
+
+Facts: TypeAlias = Mapping[str, "str | int | None"]
+"""What is known of a piece of work, by name."""
+
+
+class Tracer(RequestObserver):
+    """Hears of the work around requests as well, each piece as it begins and as it ends."""
+
+    @abstractmethod
+    def span(self, kind: WorkKind, name: str, facts: Facts) -> AbstractContextManager[Callable[..., object]]:
+        """The context of a piece of work; what is known at its end is given to what the context gives, by name."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallScope:
     """What holds for the requests that are made inside the scope."""
@@ -80,6 +97,8 @@ class CallScope:
     """Hear of requests: first those that may refuse, the innermost block's before others; then collectors of keys."""
     on_miss: MissPolicy | None = None
     """What is done with calls that are not on record; None makes them."""
+    tracer: Tracer | None = None
+    """One of the observers, if it hears of the work around requests, too."""
 
 
 _NO_SCOPE = CallScope()
@@ -119,6 +138,40 @@ def observe(observer: RequestObserver) -> Generator[None]:
     scope = current_scope()
     with _within(replace(scope, observers=(observer, *scope.observers))):
         yield
+
+
+@contextmanager
+def use_tracer(tracer: Tracer) -> Generator[None]:
+    """Has `tracer` hear of everything inside the block, in the place of the tracer of a block around it."""
+    scope = current_scope()
+    others = tuple(each for each in scope.observers if each is not scope.tracer)
+    with _within(replace(scope, observers=(tracer, *others), tracer=tracer)):
+        yield
+
+
+def _ended(**_: object) -> None:
+    """What nobody hears of."""
+
+
+_UNTRACED: AbstractContextManager[Callable[..., object]] = nullcontext(_ended)
+
+
+def span(kind: WorkKind, name: str, **facts: str | int | None) -> AbstractContextManager[Callable[..., object]]:
+    """A context in which a piece of work is done that the tracer hears of, if there is one.
+
+    ```python
+    with span("link", "narration") as ended:
+        result = await ask()
+        ended(outcome=result.outcome)
+    ```
+
+    Args:
+        kind: what it is.
+        name: what it is called.
+        facts: what is known of it beforehand.
+    """
+    tracer = current_scope().tracer
+    return _UNTRACED if tracer is None else tracer.span(kind, name, facts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ few searches.
 
 from __future__ import annotations
 
+import os
 import re
 from base64 import b64encode
 from bisect import bisect_right
@@ -163,6 +164,14 @@ class Secrets:
             items = [self._cleared(inner) for inner in cast("Collection[object]", value)]
             return items if isinstance(value, list) else tuple(items)
         return value
+
+
+_SECRET_NAMES = ("KEY", "PASSWORD", "SECRET", "TOKEN")
+
+
+def environment_secrets() -> Secrets:
+    """What the environment variables hold whose names end as those of secrets do."""
+    return Secrets({value for name, value in os.environ.items() if name.upper().endswith(_SECRET_NAMES)})
 
 
 class _TooMany(Exception):

@@ -10,7 +10,6 @@ of an index are strangers' text: prompts of llama-index do not fence them, those
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 from base64 import b64decode
 from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterable, Mapping, Sequence
@@ -27,7 +26,7 @@ from askance.models.langchain.chat_model import OutputReader, bound_request, ref
 from askance.models.langchain.langchain_model import secrets_in
 from askance.models.langchain.messages import from_response
 from askance.models.loop import live, run_sync
-from askance.models.secrets import Secrets
+from askance.models.secrets import environment_secrets
 from askance.models.vendor_errors import one_line, public_address
 from askance.retrieval.entries import entry_id
 from askance.retrieval.rerank import ListwiseReranker
@@ -797,8 +796,6 @@ def _uuid(entry: str) -> str:
 
 
 _ADDRESS = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://[^\s'\"<>()]+")
-_KEYS = ("KEY", "PASSWORD", "SECRET", "TOKEN")
-"""How the names of environment variables end that hold secrets."""
 
 
 def _told(error: Exception, theirs: object) -> tuple[str, Exception | None]:
@@ -807,7 +804,7 @@ def _told(error: Exception, theirs: object) -> tuple[str, Exception | None]:
     Addresses lose user, password and query. What secret fields and headers of `theirs` hold, and environment variables
     that are called like secrets, is blanked out. An error with a secret is nobody's cause, since a traceback shows it.
     """
-    held = Secrets({value for name, value in os.environ.items() if name.upper().endswith(_KEYS)}) | secrets_in(theirs)
+    held = environment_secrets() | secrets_in(theirs)
     message = str(error)
     cleared = held.cleared(_ADDRESS.sub(_public, message))
     return one_line(cleared or type(error).__name__).rstrip("."), error if cleared == message else None

@@ -1,0 +1,7 @@
+"""OpenTelemetry: spans of runs, samples, links and calls, sent to a collector that the user names."""
+
+from __future__ import annotations
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
