@@ -29,7 +29,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, cast, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, TypeVar, cast, get_args
 
 from askance.amounts import many
 from askance.chat import JsonObject, key_of
@@ -353,6 +353,14 @@ def _schema(kind: Kind, *, plain: bool) -> Any:
 
 
 # --- writing ---
+
+
+class MadeSet(NamedTuple):
+    """Examples in splits, and what they were made of."""
+
+    splits: Mapping[Split, Sequence[Example]]
+    source: Source
+
 
 Kept = TypeVar("Kept", bound=Example)
 
