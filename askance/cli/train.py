@@ -248,6 +248,113 @@ def _embedder(options: RecordOptions) -> RecordedEmbedder | None:
     return embedder
 
 
+@dataclass(frozen=True, kw_only=True)
+class WhoopsOptions:
+    """The options of `askance train data whoops` beside those of every set."""
+
+    folder: Annotated[Path, typer.Argument(help="The folder of WHOOPS!: CSV, image folder, parquet or Arrow.")]
+    fold: Annotated[int, typer.Option(min=0, max=4, help="The fold whose test images are held out.")] = 0
+    seed: Annotated[int, typer.Option(help="Of the folds, as of the suite's, and of the order of captions.")] = 0
+    pairs: Annotated[
+        Path | None, typer.Option(help="Folder of weird and normal images; by default pairs/ of the folder.")
+    ] = None
+    matching: Annotated[
+        Literal["same-place", "selected", "all"], typer.Option(help="Which captions are held against each other.")
+    ] = "same-place"
+
+
+@data.command()
+@spelled_out
+def whoops(options: WhoopsOptions, made: SetOptions) -> None:
+    """Make the six kinds of conversations about weird images on which WHOOPS! trains its supervised models."""
+    from askance.training.whoops_examples import whoops_set
+
+    _check_out(made)
+    _write(
+        whoops_set(
+            options.folder, fold=options.fold, seed=options.seed, pairs=options.pairs, matching=options.matching
+        ),
+        made,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewYorkerOptions:
+    """The options of `askance train data newyorker` beside those of every set."""
+
+    folder: Annotated[Path, typer.Argument(help="The folder of the caption contest, in any of its layouts.")]
+    task: Annotated[Literal["matching", "ranking", "explanation"], typer.Option(help="Whose items.")]
+    form: Annotated[
+        Literal["choices", "text", "chat"],
+        typer.Option(
+            help="choices: cartoons with captions; text, chat: the prompt from a description, and its answer."
+        ),
+    ]
+    fold: Annotated[int, typer.Option(min=0, max=4, help="The official fold.")] = 0
+    protocol: Annotated[
+        Literal["auto", "paper"], typer.Option(help="The prompts of `--protocol`: auto asks for JSON, paper for text.")
+    ] = "paper"
+
+
+@data.command()
+@spelled_out
+def newyorker(options: NewYorkerOptions, made: SetOptions) -> None:
+    """Make examples of the New Yorker caption contest, in its official folds."""
+    from askance.training.newyorker_examples import newyorker_set
+    from askance.workspace import Workspace
+
+    _check_out(made)
+    _write(
+        newyorker_set(
+            options.folder,
+            task=options.task,
+            fold=options.fold,
+            form=options.form,
+            prompts=Workspace().library,
+            prompt_form="text" if options.protocol == "paper" else "json",
+        ),
+        made,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SherlockOptions:
+    """The options of `askance train data sherlock` beside those of every set."""
+
+    folder: Annotated[Path, typer.Argument(help="The folder of Sherlock, with the training corpus.")]
+    images: Annotated[Path | None, typer.Option(help="Folder of the pictures; by default images/ of the folder.")] = (
+        None
+    )
+    form: Annotated[
+        Literal["pairs", "text"], typer.Option(help="pairs: regions with clue and inference; text: clue to inference.")
+    ] = "pairs"
+    official: Annotated[
+        bool, typer.Option("--official", help="Validate on the validation corpus, as the paper does.")
+    ] = False
+    validation: Annotated[float, typer.Option(help="Else the share of the training pictures that validates.")] = 0.02
+    seed: Annotated[int, typer.Option(help="Of the drawing of these pictures.")] = 0
+
+
+@data.command()
+@spelled_out
+def sherlock(options: SherlockOptions, made: SetOptions) -> None:
+    """Make pairs of a region and a text, or of a clue and its inference, of the training corpus of Sherlock."""
+    from askance.training.sherlock_examples import sherlock_set
+
+    _check_out(made)
+    _write(
+        sherlock_set(
+            options.folder,
+            images=options.images,
+            form=options.form,
+            official=options.official,
+            validation=options.validation,
+            seed=options.seed,
+        ),
+        made,
+    )
+
+
 # --- writing ---
 
 

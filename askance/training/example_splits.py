@@ -16,7 +16,7 @@ from askance.evals.suite.shots import TWINS
 from askance.evals.suite.shuffle import stable_hash
 from askance.images import Image
 from askance.images.image import image_digest
-from askance.training.training_set import Example, Split
+from askance.training.training_set import Split, TrainingExample
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.float64]
 
-Kept = TypeVar("Kept", bound=Example)
+Kept = TypeVar("Kept", bound=TrainingExample)
 PicturesOfGroups: TypeAlias = Mapping[str, Mapping[str, Image | None]]
 """By group and digest, the pictures that its examples are about; None where one is not at hand."""
 _BLOCK = 1_000

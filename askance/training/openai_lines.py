@@ -17,7 +17,7 @@ from askance.chat import JsonObject
 from askance.errors import UsageError
 from askance.evals.run_folder import replacing, writing_to
 from askance.images import Image, ImagePolicy, Shown
-from askance.training.training_set import ChatExample, ChoiceExample, Example, PairExample, Split, TextExample
+from askance.training.training_set import ChatExample, ChoiceExample, PairExample, Split, TextExample, TrainingExample
 
 MOST_PICTURES = 10
 """Of a line."""
@@ -29,7 +29,7 @@ LEAST_LINES = 10
 
 
 def write_openai_lines(
-    folder: Path, splits: Mapping[Split, Sequence[Example]]
+    folder: Path, splits: Mapping[Split, Sequence[TrainingExample]]
 ) -> tuple[dict[Split, int], Counter[str]]:
     """Writes a file for each split, `train.jsonl` and the like.
 
@@ -70,7 +70,7 @@ def write_openai_lines(
     return {split: len(lines) for split, lines in texts.items() if lines}, left_out
 
 
-def _line(example: Example) -> JsonObject | str:
+def _line(example: TrainingExample) -> JsonObject | str:
     """The line of an example, or why it has none."""
     match example:
         case TextExample():
