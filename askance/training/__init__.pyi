@@ -1,3 +1,14 @@
+from .example_splits import EvaluationPictures as EvaluationPictures
+from .example_splits import split_by_group as split_by_group
+from .example_splits import without_leaks as without_leaks
+from .newyorker_examples import newyorker_set as newyorker_set
+from .openai_lines import write_openai_lines as write_openai_lines
+from .recorded_calls import CallFilter as CallFilter
+from .recorded_calls import RecordedExamples as RecordedExamples
+from .recorded_calls import examples_of_records as examples_of_records
+from .recorded_calls import examples_of_runs as examples_of_runs
+from .recorded_calls import find_pictures_of as find_pictures_of
+from .sherlock_examples import sherlock_set as sherlock_set
 from .training_set import ChatExample as ChatExample
 from .training_set import ChoiceExample as ChoiceExample
 from .training_set import MadeSet as MadeSet
@@ -7,3 +18,4 @@ from .training_set import TextExample as TextExample
 from .training_set import TrainingExample as TrainingExample
 from .training_set import TrainingSet as TrainingSet
 from .training_set import write_training_set as write_training_set
+from .whoops_examples import whoops_set as whoops_set

@@ -89,6 +89,16 @@ def test_all_calls_about_a_picture_are_one_group_be_they_of_two_runs() -> None:
     assert all({*pictures} <= made.names[group] for group, pictures in made.pictures.items())
 
 
+def test_a_call_that_two_pictures_share_joins_them_though_one_is_not_wanted() -> None:
+    scores = [Score(values={"accuracy": value}) for value in (1.0, 0.0)]
+    wanted = CallFilter(links=("description",), min_scores={"accuracy": 1})
+
+    made = examples_of_runs([run_over(PICTURES[:2], scores)], wanted, pictures=at_hand)
+
+    (example,) = made.examples
+    assert {image.sha256 for image in PICTURES[:2]} <= made.names[example.group]
+
+
 REFUSED = ChatResponse(text="I cannot", refusal="I cannot")
 CUT = ChatResponse(text='{"description": "A', finish="length")
 LEFT_OUT: dict[str, tuple[dict[str, Any], dict[str, int]]] = {
