@@ -104,6 +104,9 @@ PictureFinder: TypeAlias = Callable[[Mapping[str, str]], Mapping[str, Image]]
 def examples_of_runs(runs: Sequence[Run], wanted: CallFilter, *, pictures: PictureFinder) -> RecordedExamples:
     """The calls that the answers of runs rest on, as examples; each call once.
 
+    A call without a picture that stands alike for several of them is left out: it would tell of one what is asked of
+    another.
+
     Args:
         runs: evaluations, or chains over pictures.
         wanted: which calls.
@@ -114,7 +117,7 @@ def examples_of_runs(runs: Sequence[Run], wanted: CallFilter, *, pictures: Pictu
     """
     _check_links(runs, wanted)
     groups, calls = _Groups(), dict[str, _Call]()
-    left_out, shown, first_asked = Counter[str](), dict[str, str](), dict[str, str]()
+    left_out, shown, asked_by = Counter[str](), dict[str, str](), dict[str, set[str]]()
     for run in runs:
         _check_scores(run, wanted)
         suite = run.task.partition("/")[0]
@@ -129,7 +132,7 @@ def examples_of_runs(runs: Sequence[Run], wanted: CallFilter, *, pictures: Pictu
                 about=[] if digest is None else [digest],
             )
             for key in _keys_of(answer, wanted):
-                groups.join(group, first_asked.setdefault(key, group))
+                asked_by.setdefault(key, set()).add(group)
             if (why := _unwanted(answer, wanted)) is not None:
                 left_out[why] += 1
                 continue
@@ -139,7 +142,10 @@ def examples_of_runs(runs: Sequence[Run], wanted: CallFilter, *, pictures: Pictu
                     left_out["not on record"] += 1
                 elif record.kind == "chat":
                     calls.setdefault(key, _Call(record, _meta(record, answer, link), group))
-    return _made([*calls.values()], groups, left_out, wanted=wanted, pictures=pictures(shown))
+    own = [call for key, call in calls.items() if len({*map(groups.root, asked_by[key])}) == 1]
+    if shared := len(calls) - len(own):
+        left_out["the same words are about several pictures"] = shared
+    return _made(own, groups, left_out, wanted=wanted, pictures=pictures(shown))
 
 
 def examples_of_records(records: Iterable[Record], wanted: CallFilter, *, pictures: PictureFinder) -> RecordedExamples:
@@ -339,7 +345,7 @@ def _unwanted(answer: SampleResult, wanted: CallFilter) -> str | None:
 
 
 def _keys_of(answer: SampleResult, wanted: CallFilter) -> Iterator[str]:
-    """All calls for the links that are taken: whoever shares one with another sample learns that sample's answer."""
+    """All calls for the links that are taken, be the answer wanted or not."""
     links = answer.prediction.links.items()
     return (str(key) for link, form in links if not wanted.links or link in wanted.links for key in form["calls"])
 
