@@ -41,7 +41,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("agents",),
     ("chains", "investigator", "retrieval"),
     ("demo", "evals"),
-    ("mcp", "scale"),
+    ("mcp", "scale", "training"),
     ("cli",),
     ("__main__",),
 )
@@ -97,13 +97,19 @@ VENDORS: dict[str, tuple[str, ...]] = {
         "askance.models.encoders.vectors",
         "askance.retrieval.*",
         "askance.statistics*",
+        "askance.training.example_splits",
     ),
     "onnxruntime": (),
     "openai": ("askance.models.*openai*",),
     "opentelemetry": ("askance.otel.span_collector", "askance.otel.span_tracer"),
     "pandas": ("askance.evals.exports.frames",),
     "polars": ("askance.evals.exports.frames",),
-    "pyarrow": ("askance.data_table.*", "askance.evals.exports.frames", "askance.retrieval.lance"),
+    "pyarrow": (
+        "askance.data_table.*",
+        "askance.evals.exports.frames",
+        "askance.retrieval.lance",
+        "askance.training.training_set",
+    ),
     "psycopg": ("askance.replay.postgres*",),
     "pycocoevalcap": ("askance.evals.whoops.captioning",),
     "pydantic": (
@@ -454,6 +460,7 @@ NOUNS = {
     "reading": "what a chain gives: `Reading` is the noun of its class",
     "resampling": "what statistics calls bootstrap and permutations together",
     "testing": "helpers for tests, as numpy and torch name theirs",
+    "training": "what machine learning calls it",
     "tracing": "what LangChain and OpenTelemetry call it",
 }
 """Names in -ing that the field uses for things, and where they come from."""
