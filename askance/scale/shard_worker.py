@@ -10,10 +10,11 @@ from collections import Counter
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
+from secrets import token_hex
 from socket import gethostname
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from askance.errors import AskanceError, BadImage, ConfigError, StoreError, Usag
 from askance.evals.analysis.asked_cost import sum_of
 from askance.evals.picture_run import NamedPicture, PictureRun, questions_form, samples_form
 from askance.evals.reading_folder import open_folder
+from askance.evals.run_folder import write_whole
 from askance.evals.run_format import BATCHES, SAMPLES
 from askance.evals.runner import BatchOptions
 from askance.images.picture_folder import PICTURES, PictureFolder
@@ -66,6 +68,8 @@ class ShardReader:
     """Whether it asks by the provider's batch interface, shard by shard."""
     ask: Ask | None = None
     """Asks the coordinator of the work; None where there is none."""
+    work: str = field(default_factory=lambda: token_hex(8))
+    """Tells this piece of work from another that was ended by something else than a shard."""
 
     @property
     def tries(self) -> None:
@@ -102,7 +106,7 @@ class ShardReader:
     def _read(self, corpus: ShardedCorpus, number: int) -> Receipt:
         rows = [*corpus.rows(number)]
         place = corpus.place(number)
-        _count_try(place, number)
+        self._count_try(place, number)
         chain, engine = self.chain, self._engine
         found = _pictures(rows, engine, self.fetch)
         pictures: dict[PictureKey, Sequence[str] | None] = dict(zip(found, (row.options for row in rows), strict=True))
@@ -115,6 +119,24 @@ class ShardReader:
                 run_sync(run.read(pictures))
         place.with_suffix(".tries").unlink()
         return _receipt(corpus, number, left=len(run.left), seconds=time.monotonic() - before)
+
+    def _count_try(self, place: Path, number: int) -> None:
+        """Notes that a worker begins with a shard.
+
+        Raises:
+            UsageError: it has ended several workers already, at the same picture.
+        """
+        samples, file = place / SAMPLES, place.with_suffix(".tries")
+        here = [self.work, samples.stat().st_size if samples.exists() else 0]
+        *there, tries = json.loads(file.read_text(encoding="ascii")) if file.exists() else [0]
+        tries = tries + 1 if there == here else 1
+        if tries > TRIES:
+            file.unlink()
+            raise UsageError(
+                f"Shard {number:05} ended {TRIES} workers, one after the other.",
+                hint="The chain over its next picture alone shows why (`askance run`); the same command tries again.",
+            )
+        write_whole(file, json.dumps([*here, tries]))
 
     @cached_property
     def _engine(self) -> Engine | None:
@@ -193,26 +215,6 @@ def _pictures(rows: Sequence[ShardRow], engine: Engine | None, fetch: Fetch) -> 
 
     with ThreadPoolExecutor(_FETCHED_AT_ONCE, thread_name_prefix="askance-fetch") as threads:
         return [*threads.map(picture, rows)]
-
-
-def _count_try(place: Path, number: int) -> None:
-    """Notes that a worker begins with a shard.
-
-    Raises:
-        UsageError: it has ended several workers already, at the same picture.
-    """
-    samples, file = place / SAMPLES, place.with_suffix(".tries")
-    size = samples.stat().st_size if samples.exists() else 0
-    tries, at = map(int, file.read_text(encoding="ascii").split()) if file.exists() else (0, size)
-    tries = tries + 1 if at == size else 1
-    if tries > TRIES:
-        file.unlink()
-        raise UsageError(
-            f"Shard {number:05} ended {TRIES} workers, one after the other.",
-            hint="The chain over its next picture alone shows why (`askance run`); the same command tries again.",
-        )
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(f"{tries} {size}", encoding="ascii")
 
 
 @contextmanager

@@ -43,18 +43,18 @@ GROUPS = {
     ),
     "wheel": Group(about="what users install: the wheel, exports, notebooks, Label Studio, OCR", cap=240),
     "local": Group(
-        about="weights in the process: `hf:`, `st:`, `clip:`, `bem:`, `--local`", cap=780, words=ON_EVERY_CORE
+        about="weights in the process: `hf:`, `st:`, `clip:`, `bem:`, `--local`", cap=740, words=ON_EVERY_CORE
     ),
     "servers": Group(
-        about="`openai:` models at servers, with real weights and far away", cap=1300, words=ON_EVERY_CORE
+        about="`openai:` models at servers, with real weights and far away", cap=1220, words=ON_EVERY_CORE
     ),
     "retrieval": Group(
-        about="indexes of texts: by the command, at their largest, in three stores", cap=480, words=ON_EVERY_CORE
+        about="indexes of texts: by the command, at their largest, in three stores", cap=440, words=ON_EVERY_CORE
     ),
     "training": Group(about="training sets, read and learnt by TRL alone", cap=180),
-    "postgres": Group(about="records in a database that workers share", cap=240),
-    "workers": Group(about="a corpus that workers read: processes, actors of Ray", cap=420),
-    "vllm": Group(about="`vllm:` models: a server of its own, at an address, in process", cap=800, words=ON_EVERY_CORE),
+    "postgres": Group(about="records in a database that workers share", cap=200),
+    "workers": Group(about="a corpus that workers read: processes, actors of Ray", cap=240),
+    "vllm": Group(about="`vllm:` models: a server of its own, at an address, in process", cap=760, words=ON_EVERY_CORE),
 }
 """In the order in which they run."""
 
