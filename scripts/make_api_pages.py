@@ -13,6 +13,7 @@ FACES = (
     *("askance", "askance.images", "askance.chains", "askance.tools", "askance.agents", "askance.models"),
     *("askance.prompts", "askance.replay", "askance.nodes", "askance.evals", "askance.evals.suite"),
     *("askance.investigator", "askance.scale", "askance.retrieval", "askance.statistics", "askance.testing"),
+    "askance.training",
 )
 """Modules whose names are for users."""
 

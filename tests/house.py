@@ -41,7 +41,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("agents",),
     ("chains", "investigator", "retrieval"),
     ("demo", "evals"),
-    ("scale",),
+    ("scale", "training"),
     ("cli",),
     ("__main__",),
 )
@@ -100,7 +100,12 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "openai": ("askance.models.*openai*",),
     "pandas": ("askance.evals.exports.frames",),
     "polars": ("askance.evals.exports.frames",),
-    "pyarrow": ("askance.data_table.*", "askance.evals.exports.frames", "askance.retrieval.lance"),
+    "pyarrow": (
+        "askance.data_table.*",
+        "askance.evals.exports.frames",
+        "askance.retrieval.lance",
+        "askance.training.training_set",
+    ),
     "psycopg": ("askance.replay.postgres*",),
     "pycocoevalcap": ("askance.evals.whoops.captioning",),
     "pydantic": ("askance.evals*", "askance.investigator*", "askance.models.*langchain*", *RUNNABLE_PACKAGES),
@@ -444,6 +449,7 @@ NOUNS = {
     "reading": "what a chain gives: `Reading` is the noun of its class",
     "resampling": "what statistics calls bootstrap and permutations together",
     "testing": "helpers for tests, as numpy and torch name theirs",
+    "training": "what machine learning calls it",
     "tracing": "what LangChain and OpenTelemetry call it",
 }
 """Names in -ing that the field uses for things, and where they come from."""

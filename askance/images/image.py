@@ -96,9 +96,11 @@ class Image:
         return cls.from_path(text, name=name)
 
     @classmethod
-    def from_path(cls, path: str | Path, *, name: str | None = None) -> Image:
-        """The picture in a file, which is not read yet."""
-        return cls(name or Path(path).name or str(path), str(Path(path)))
+    def from_path(cls, path: str | Path, *, name: str | None = None, sha256: str | None = None) -> Image:
+        """The picture in a file, which is not read yet; `sha256` is the digest that its bytes must have."""
+        image = cls(name or Path(path).name or str(path), str(Path(path)))
+        object.__setattr__(image, "_digest", sha256)
+        return image
 
     @classmethod
     def from_bytes(cls, data: bytes, *, name: str | None = None) -> Image:
@@ -204,7 +206,7 @@ class Image:
         if self._digest is None:
             object.__setattr__(self, "_digest", digest)
         elif self._digest != digest:
-            raise UnusableImage("has changed since it was first read", "Load it again.")
+            raise UnusableImage("has changed since its digest was taken", "Load it again.")
         return data
 
     @property

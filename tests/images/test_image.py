@@ -161,7 +161,7 @@ def test_a_file_that_changes_is_never_sent_under_the_old_digest(file: Path) -> N
     file.write_bytes(samples.png(mode="L"))
     with pytest.raises(BadImage) as caught:
         _ = image.data
-    assert str(caught.value) == f"The picture {str(file)!r} has changed since it was first read. Load it again."
+    assert str(caught.value) == f"The picture {str(file)!r} has changed since its digest was taken. Load it again."
     assert Shown(Image.load(file)).prepare().media_type == "image/png"
 
 
