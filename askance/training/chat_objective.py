@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, cast
 from askance.chat import ChatRequest, ImagePart, JsonObject, Message, ModelId, TextPart
 from askance.errors import BadData, UsageError
 from askance.images import CLEAN_POLICY, Shown
+from askance.models.local.adapter import LoraShape, add_adapter, save_adapter
 from askance.models.local.batch_row import BatchRow, to_row
 from askance.models.local.transformers_model import load_model
-from askance.training.lora import adapted, save_adapter
 from askance.training.objective import Control, Objective, Row, Tensors, freeze_all_but
 from askance.training.training_set import ChatExample
 from askance.training.weights import save_weights
@@ -54,7 +54,8 @@ def chat_objective(
     own_model = loaded.model
     adapter = "adapter" in fields.trained
     if adapter:
-        model = adapted(loaded, fields, base=str(folder.path))
+        shape = LoraShape(rank=fields.rank, alpha=fields.alpha, dropout=fields.dropout, targets=fields.targets)
+        model = add_adapter(own_model, shape, spec=loaded.runtime.spec)
     else:
         model = own_model
         freeze_all_but(model, fields.trained)
@@ -71,6 +72,7 @@ def chat_objective(
         model=model,
         collate=collator,
         save=save,
+        tokenizer=loaded.tokenizer,
         # TRL's trainer is for models that write on from a prompt; one with an encoder has its own loss.
         chat=adapter and not own_model.config.is_encoder_decoder and loaded.text_model is own_model,
     )
@@ -91,14 +93,14 @@ class _Chats:
         self._writer = writer
         self._longest = min(longest or model.context, model.context)
         self._blind = blind
+        self._end = end_of(model, writer)
         self._id = ModelId("hf", model.runtime.spec)
 
     def __call__(self, rows: Sequence[Row]) -> Tensors:
         """The batch, padded on the right."""
         model, torch = self._model, self._model.torch
         made = [self._row(cast("ChatExample", row.example)) for row in rows]
-        ends = [end_of(cast("ChatExample", row.example), model, self._writer) for row in rows]
-        answers = [[*row.ids[-(row.given or 0) :], *end] for row, end in zip(made, ends, strict=True)]
+        answers = [[*row.ids[-(row.given or 0) :], *self._end] for row in made]
         prompts = [row.ids[: -(row.given or 0)] for row in made]
         two = bool(model.model.config.is_encoder_decoder)
         ids = prompts if two else [prompt + answer for prompt, answer in zip(prompts, answers, strict=True)]
@@ -172,19 +174,8 @@ def _part(part: JsonObject, pictures: Any) -> TextPart | ImagePart:
     return ImagePart(Shown(image, CLEAN_POLICY))
 
 
-def end_of(example: ChatExample, model: TransformersModel, writer: PromptWriter) -> list[int]:
-    """The token that ends an answer: the first of the model's ends that its template writes behind one, else its last.
-
-    It is worked out once for a model.
-    """
-    known: list[int] | None = getattr(model, "_end_of_answers", None)
-    if known is None:
-        known = _end_of(model, writer)
-        object.__setattr__(model, "_end_of_answers", known)
-    return known
-
-
-def _end_of(model: TransformersModel, writer: PromptWriter) -> list[int]:
+def end_of(model: TransformersModel, writer: PromptWriter) -> list[int]:
+    """The token that ends an answer: the first of the model's ends that its template writes behind one, else its own."""
     last: int | None = model.tokenizer.eos_token_id
     if writer.template is not None:
         said = "QQQ"

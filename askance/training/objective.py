@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from askance.amounts import many
@@ -75,11 +75,9 @@ class Objective:
     """What of the model's own outputs, given the labels, `measure` takes."""
     measure: Callable[[Any, Any], Mapping[str, float]] | None = None
     """Metrics of the outputs and labels of all batches of validation; None measures the loss alone."""
+    tokenizer: Any = None
     chat: bool = False
     """Whether TRL's trainer for supervised fine-tuning trains it."""
-    notes: tuple[str, ...] = ()
-    about: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Facts for `train.json`."""
 
     @property
     def parameters(self) -> tuple[int, int]:
