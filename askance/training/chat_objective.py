@@ -94,7 +94,7 @@ class _Chats:
         self._longest = min(longest or model.context, model.context)
         self._blind = blind
         self._end = end_of(model, writer)
-        self._id = ModelId("hf", model.runtime.spec)
+        self._id = ModelId("hf", model.runtime.spec.removeprefix("hf:"))
 
     def __call__(self, rows: Sequence[Row]) -> Tensors:
         """The batch, padded on the right."""

@@ -12,6 +12,7 @@ import json
 import math
 import shutil
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -145,13 +146,7 @@ def _best(validation: Sequence[Mapping[str, Any]], metric: str) -> Mapping[str, 
 
 def steps_of(fields: RecipeFields, rows: int) -> int:
     """Steps of one rate over so many rows, if it is not stopped early."""
-    parts = rows // fields.batch if _drops_last(fields, rows) else math.ceil(rows / fields.batch)
-    return max(1, parts) * fields.epochs
-
-
-def _drops_last(fields: RecipeFields, rows: int) -> bool:
-    """Whether the last rows of an epoch are left out, since they would have fewer negatives than all others."""
-    return fields.loss == "batch-infonce" and rows >= fields.batch
+    return math.ceil(rows / fields.batch) * fields.epochs
 
 
 # --- the trainer ---
@@ -172,7 +167,6 @@ def _arguments(objective: Objective, lesson: Lesson) -> dict[str, Any]:
         "per_device_train_batch_size": part,
         "per_device_eval_batch_size": part,
         "gradient_accumulation_steps": fields.accumulate,
-        "dataloader_drop_last": _drops_last(fields, len(lesson.train)),
         "learning_rate": lesson.rate,
         "lr_scheduler_type": _SCHEDULES[fields.schedule],
         "warmup_steps": fields.warmup,
@@ -198,7 +192,6 @@ def _arguments(objective: Objective, lesson: Lesson) -> dict[str, Any]:
         "remove_unused_columns": False,
         "label_names": ["labels"],
         "use_cpu": objective.runtime.device == "cpu",
-        "gradient_checkpointing": False,
         "bf16": False,
         "report_to": [],
         "disable_tqdm": True,
@@ -250,8 +243,10 @@ def _chat_trainer(objective: Objective, common: Mapping[str, Any], arguments: Ma
         places = [each["row"] for each in rows]
         return objective.collate([both[0][place] if place < offset else both[1][place - offset] for place in places])
 
-    # TRL's defaults would cut prompts at 1,024 tokens and compute activations twice.
-    config = trl.SFTConfig(**arguments, max_length=None, packing=False, dataset_kwargs={"skip_prepare_dataset": True})
+    # TRL would cut chats at 1,024 tokens, pictures too; and on a processor compute activations twice to no gain.
+    own = {"max_length": None, "dataset_kwargs": {"skip_prepare_dataset": True}}
+    twice = objective.runtime.device != "cpu"
+    config = trl.SFTConfig(**arguments, **own, packing=False, gradient_checkpointing=twice)
     return trl.SFTTrainer(
         model=objective.model,
         args=config,
@@ -405,12 +400,12 @@ def _validations(history: Sequence[Mapping[str, Any]], fields: RecipeFields) -> 
 
 @contextmanager
 def _quiet(transformers: Any) -> Iterator[None]:
-    """Keeps transformers from drawing bars, and from saying what is no error."""
+    """Keeps transformers and its like from drawing bars, and from saying what is no error."""
     logging = transformers.utils.logging
     before = logging.get_verbosity()
     logging.set_verbosity_error()
     try:
-        with no_progress_bars(transformers):
+        with no_progress_bars(transformers), warnings.catch_warnings(action="ignore", category=FutureWarning):
             yield
     finally:
         logging.set_verbosity(before)

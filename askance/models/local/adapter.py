@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -45,7 +46,7 @@ def add_adapter(model: Any, shape: LoraShape, *, spec: str) -> Any:
         r=shape.rank, lora_alpha=shape.alpha, lora_dropout=shape.dropout, target_modules=targets, bias="none"
     )
     try:
-        return peft.get_peft_model(model, config)
+        return _beside(peft, model, config)
     except ValueError as error:
         reason = " ".join(str(error).split())[:200].rstrip(".")
         raise UsageError(
@@ -96,7 +97,7 @@ def with_adapter(model: Any, adapter: AdapterFolder, *, spec: str, merged: bool 
     )
     try:
         # Its own loader would import what a configuration names.
-        whole = peft.get_peft_model(model, peft.LoraConfig(**adapter.shape))
+        whole = _beside(peft, model, peft.LoraConfig(**adapter.shape))
         weights = peft.utils.load_peft_weights(str(adapter.path), device="cpu")
         report = peft.set_peft_model_state_dict(whole, weights)
     except (RuntimeError, ValueError, KeyError, TypeError) as error:
@@ -105,6 +106,12 @@ def with_adapter(model: Any, adapter: AdapterFolder, *, spec: str, merged: bool 
     if report.unexpected_keys or len(weights) < len(needed):
         raise other
     return whole.merge_and_unload() if merged else whole
+
+
+def _beside(peft: Any, model: Any, config: Any) -> Any:
+    """The model with new matrices; PEFT asks transformers by names that are going to be others."""
+    with warnings.catch_warnings(action="ignore", category=FutureWarning):
+        return peft.get_peft_model(model, config)
 
 
 def _peft(spec: str) -> Any:
