@@ -54,12 +54,13 @@ _COMMANDS: Mapping[str, str] = {
     "newyorker": "newyorker:app",
     "sherlock": "sherlock:app",
     "scale": "scale:app",
+    "train": "train:app",
 }
 """Module and name of every command, or group of commands, in the order in which help lists them."""
 
 _WITHOUT_LANGCHAIN = (
     *("demo", "init", "blame", "watch", "report", "export"),
-    *("store", "negatives", "data", "judge", "index", "newyorker", "sherlock", "scale"),
+    *("store", "negatives", "data", "judge", "index", "newyorker", "sherlock", "scale", "train"),
 )
 """Commands that leave LangChain out, since they compose nothing of the user's; `run` and `eval` look at what is run."""
 

@@ -304,7 +304,7 @@ def _begun(out: Path, decides: Mapping[str, Any]) -> dict[str, Any]:
         old = there.get(name)
         if _comparable(name, old) != _comparable(name, value):
             raise UsageError(
-                f"{str(out)!r} holds another training: its {name} differs.",
+                f"{str(out)!r} holds another training: {_difference(name, old, value)}.",
                 hint="Name a new folder; or give the same options, and it goes on.",
             )
     return there
@@ -317,6 +317,17 @@ def _comparable(name: str, value: Any) -> Any:
     return None if name == "recipe" else value
 
 
+def _difference(name: str, old: Any, new: Any) -> str:
+    """Where two trainings differ, in words."""
+    if name == "values" and isinstance(old, dict):
+        before = cast("dict[str, Any]", old)
+        field = next((each for each in new if before.get(each) != new[each]), name)
+        return f"{field} was {before.get(field)!r} there, and is {new[field]!r} here"
+    if name in {"base", "data"}:
+        return f"its {'base' if name == 'base' else 'training set'} has other contents"
+    return f"{name} was {old!r} there, and is {new!r} here"
+
+
 def _identity(training: Fit, out: Path) -> str:
     """By the digest of what was trained, as its answers are filed under."""
     local = replace(training.local, dtype="auto")
@@ -327,7 +338,7 @@ def _identity(training: Fit, out: Path) -> str:
     return f"{provider}:{identity.partition(':')[2]}"
 
 
-def merge(training: Fit, adapter: Path, folder: Path) -> None:
+def merge_adapter(training: Fit, adapter: Path, folder: Path) -> None:
     """Writes a base with its adapter as one model into a new folder, for servers that read whole models.
 
     Raises:
@@ -345,7 +356,8 @@ def merge(training: Fit, adapter: Path, folder: Path) -> None:
     folder.absolute().parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=".part-", dir=folder.absolute().parent) as place:
         part = Path(place, "folder")
-        save_weights(model.model, base.path, part)
+        with no_progress_bars(model.runtime.transformers):
+            save_weights(model.model, base.path, part)
         part.rename(folder)
 
 

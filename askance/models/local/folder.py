@@ -99,6 +99,11 @@ def find_folder(source: str, local: Local, *, provider: str = "hf") -> ModelFold
     """
     spec = f"{provider}:{source}"
     path = _path_of(source, local, spec)
+    if (path / "adapter_config.json").is_file() and not (path / "config.json").is_file():
+        raise ConfigError(
+            f"The folder of {spec!r} holds an adapter, which is a part of a model.",
+            hint=f"Name its base: `hf:BASE?adapter={source}`; or write both as one: `askance train lora … --merge`.",
+        )
     config = _json(path / "config.json", spec)
     weights = tuple(_weights(path, spec, pickled=local.pickled))
     for file in weights:
@@ -182,11 +187,6 @@ def _weights(path: Path, spec: str, *, pickled: bool) -> Iterator[Path]:
                 f"the first is {missing[0]!r}.",
                 hint=_COPY_AGAIN,
             )
-    if not files and "adapter_config.json" in names:
-        raise ConfigError(
-            f"The folder of {spec!r} holds an adapter, which is a part of a model.",
-            hint=f"Name its base: `hf:BASE?adapter={path}`; or write both as one by `askance train lora … --merge`.",
-        )
     if not files and any(name.endswith((PICKLED, ".pt", ".pth")) for name in names):
         raise ConfigError(
             f"The model {spec!r} has its weights in pickle files, which can run any code while they are read.",
