@@ -42,7 +42,7 @@ def chat_objective(
         local: how the base is held.
         fields: of the recipe.
         name: of the base, for messages and for the adapter.
-        control: `text-only` makes all pictures zeros.
+        control: `text-only` makes all pictures zeros; in what is saved, too, but for an adapter.
 
     Raises:
         MissingExtra: a package is not installed.
@@ -52,20 +52,20 @@ def chat_objective(
     loaded = load_model(folder, local, name=name, dtype=folder.dtype_in(local.dtype))
     writer = loaded.prompt_writer()
     own_model = loaded.model
-    adapter = "adapter" in fields.trained
+    adapter, blind = "adapter" in fields.trained, control == "text-only"
     if adapter:
         shape = LoraShape(rank=fields.rank, alpha=fields.alpha, dropout=fields.dropout, targets=fields.targets)
         model = add_adapter(own_model, shape, spec=loaded.runtime.spec)
     else:
         model = own_model
         freeze_all_but(model, fields.trained)
-    collator = _Chats(loaded, writer, longest=fields.longest, blind=control == "text-only")
+    collator = _Chats(loaded, writer, longest=fields.longest, blind=blind)
 
     def save(place: Path) -> None:
         if adapter:
             save_adapter(model, place)
         else:
-            save_weights(own_model, folder.path, place)
+            save_weights(own_model, folder.path, place, blind=blind)
 
     return Objective(
         runtime=loaded.runtime,

@@ -45,7 +45,7 @@ def encoder_objective(
         local: how the base is held.
         fields: of the recipe.
         name: of the base, for messages.
-        control: `text-only` makes all pictures zeros.
+        control: `text-only` makes all pictures zeros, in what is saved, too.
 
     Raises:
         MissingExtra: a package is not installed.
@@ -64,11 +64,12 @@ def encoder_objective(
     freeze_all_but(model, fields.trained)
     choices = fields.loss == "choice-infonce"
     losses = Losses(runtime.torch, mask_equal=fields.mask_equal)
+    blind = control == "text-only"
     return Objective(
         runtime=runtime,
         model=model,
-        collate=_Examples(runtime, tokenizer, pixels, fields, blind=control == "text-only"),
-        save=lambda place: save_weights(model, folder.path, place),
+        collate=_Examples(runtime, tokenizer, pixels, fields, blind=blind),
+        save=lambda place: save_weights(model, folder.path, place, blind=blind),
         loss=losses.choices if choices else losses.pairs,
         measure=_accuracy if choices else _first_places,
     )

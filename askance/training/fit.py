@@ -357,7 +357,7 @@ def merge_adapter(training: Fit, adapter: Path, folder: Path) -> None:
     with TemporaryDirectory(prefix=".part-", dir=folder.absolute().parent) as place:
         part = Path(place, "folder")
         with no_progress_bars(model.runtime.transformers):
-            save_weights(model.model, base.path, part)
+            save_weights(model.model, base.path, part, blind=training.control == "text-only")
         part.rename(folder)
 
 

@@ -247,7 +247,15 @@ def _chat_trainer(objective: Objective, common: Mapping[str, Any], arguments: Ma
     own = {"max_length": None, "dataset_kwargs": {"skip_prepare_dataset": True}}
     twice = objective.runtime.device != "cpu"
     config = trl.SFTConfig(**arguments, **own, packing=False, gradient_checkpointing=twice)
-    return trl.SFTTrainer(
+    base: Any = trl.SFTTrainer
+
+    class Silent(base):
+        """The trainer without word of it to its makers."""
+
+        def _send_telemetry(self) -> None:
+            pass
+
+    return Silent(
         model=objective.model,
         args=config,
         data_collator=collate,
