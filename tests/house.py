@@ -95,6 +95,7 @@ VENDORS: dict[str, tuple[str, ...]] = {
         "askance.models.encoders.vectors",
         "askance.retrieval.*",
         "askance.statistics*",
+        "askance.training.example_splits",
     ),
     "onnxruntime": (),
     "openai": ("askance.models.*openai*",),

@@ -29,7 +29,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, cast, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, TypeVar, cast, get_args
 
 from askance.amounts import many
 from askance.chat import JsonObject, key_of
@@ -120,7 +120,7 @@ class TextExample:
         return ()
 
 
-Example: TypeAlias = ChatExample | PairExample | ChoiceExample | TextExample
+TrainingExample: TypeAlias = ChatExample | PairExample | ChoiceExample | TextExample
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +179,7 @@ class TrainingSet:
         """Rows of a split; 0 where there is no such split."""
         return self.manifest["splits"].get(split, {"rows": 0})["rows"]
 
-    def examples(self, split: Split = "train") -> Iterator[Example]:
+    def examples(self, split: Split = "train") -> Iterator[TrainingExample]:
         """The examples of a split in order. A picture is read when it is used, and its digest checked.
 
         Raises:
@@ -264,7 +264,7 @@ def _picture(folder: Path, name: str) -> Image:
     return Image.from_path(folder / name, sha256=digest)
 
 
-def _example(kind: Kind, row: Mapping[str, Any], picture: Callable[[str], Image]) -> Example:
+def _example(kind: Kind, row: Mapping[str, Any], picture: Callable[[str], Image]) -> TrainingExample:
     match kind:
         case "chat":
             return ChatExample(
@@ -304,7 +304,7 @@ def _parts(content: str | Sequence[Mapping[str, Any]]) -> list[JsonObject]:
     return [{name: value for name, value in part.items() if value is not None} for part in content]
 
 
-def _row(example: Example, names: Sequence[str], *, plain: bool) -> JsonObject:
+def _row(example: TrainingExample, names: Sequence[str], *, plain: bool) -> JsonObject:
     """An example as a row.
 
     Args:
@@ -354,7 +354,15 @@ def _schema(kind: Kind, *, plain: bool) -> Any:
 
 # --- writing ---
 
-Kept = TypeVar("Kept", bound=Example)
+
+class MadeSet(NamedTuple):
+    """Examples in splits, and what they were made of."""
+
+    splits: Mapping[Split, Sequence[TrainingExample]]
+    source: Source
+
+
+Kept = TypeVar("Kept", bound=TrainingExample)
 
 
 def write_training_set(folder: Path, splits: Mapping[Split, Sequence[Kept]], *, source: Source) -> TrainingSet:
@@ -403,7 +411,7 @@ def _reasons(left_out: Mapping[str, int]) -> str:
     return f"Left out: {'; '.join(reasons)}." if reasons else ""
 
 
-def check_splits(splits: Mapping[Split, Sequence[Example]]) -> None:
+def check_splits(splits: Mapping[Split, Sequence[TrainingExample]]) -> None:
     """Refuses splits that share a group or a picture: what was learnt by heart would be measured.
 
     Raises:
@@ -440,7 +448,7 @@ def _new_folder(folder: Path) -> Generator[Path]:
             shutil.rmtree(part, ignore_errors=True)
 
 
-def _write_split(folder: Path, examples: Sequence[Example], *, plain: bool) -> JsonObject:
+def _write_split(folder: Path, examples: Sequence[TrainingExample], *, plain: bool) -> JsonObject:
     """Writes rows and pictures of a split; returns what the manifest says of it."""
     arrow, parquet = optional_library("pyarrow", "arrow"), optional_library("pyarrow.parquet", "arrow")
     folder.mkdir()

@@ -14,10 +14,10 @@ from askance.images import Image, RegionView
 from askance.training import (
     ChatExample,
     ChoiceExample,
-    Example,
     PairExample,
     Source,
     TextExample,
+    TrainingExample,
     TrainingSet,
     write_training_set,
 )
@@ -48,7 +48,7 @@ def rows(made: TrainingSet) -> list[dict[str, Any]]:
 
 
 VIEW = RegionView("highlight", ((1, 1, 4, 4),), style="askance")
-EXAMPLES: dict[str, tuple[Example, Example]] = {
+EXAMPLES: dict[str, tuple[TrainingExample, TrainingExample]] = {
     "chat": (chat(RED), chat(BLUE)),
     "chat, text alone": (chat(None), chat(None, "And here?")),
     "pairs": (
@@ -64,7 +64,7 @@ EXAMPLES: dict[str, tuple[Example, Example]] = {
 
 
 @pytest.mark.parametrize(("first", "second"), EXAMPLES.values(), ids=EXAMPLES)
-def test_what_is_written_is_read(tmp_path: Path, first: Example, second: Example) -> None:
+def test_what_is_written_is_read(tmp_path: Path, first: TrainingExample, second: TrainingExample) -> None:
     made = write_training_set(tmp_path / "set", {"train": [first, first], "validation": [second]}, source=SOURCE)
 
     read = TrainingSet.open(tmp_path / "set")

@@ -250,7 +250,7 @@ class CartoonTask(Task):
             return {}
         if annotation is None or context == CAPTION_ONLY:
             return {"description": NOTHING}
-        return _fields(annotation, FIELDS[context])
+        return links_of_annotation(annotation, FIELDS[context])
 
     def _pool(self, fold: int) -> ShotPool[Item]:
         """The rows that examples of a fold are drawn from: its training part."""
@@ -274,7 +274,7 @@ class CartoonTask(Task):
         """What people said of a cartoon, as the context lays it out; empty if it says nothing."""
         if item.annotation is None or self.model.context == CAPTION_ONLY:
             return ""
-        return lay_out(_fields(item.annotation, FIELDS.get(self.model.context, len(CARTOON_LINKS))))
+        return lay_out(links_of_annotation(item.annotation, FIELDS.get(self.model.context, len(CARTOON_LINKS))))
 
     def _facts(self, item: Item) -> ShotFacts:
         """What examples are compared by."""
@@ -296,7 +296,7 @@ class CartoonTask(Task):
         return [link.name for link in CARTOON_LINKS] if self.model.context in GIVEN else ()
 
 
-def _fields(annotation: CartoonAnnotation, count: int) -> dict[str, str]:
+def links_of_annotation(annotation: CartoonAnnotation, count: int = len(CARTOON_LINKS)) -> dict[str, str]:
     """The first fields of people's description, by the links of `CARTOON_LINKS`."""
     entities = ", ".join(annotation.entities)
     texts = (annotation.location, annotation.description, annotation.uncanny, entities)

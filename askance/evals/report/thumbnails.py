@@ -104,7 +104,7 @@ def _found_by(parts: Sequence[RunPart]) -> Mapping[str, Image]:
 
 def find(wanted: Mapping[str, str], places: Sequence[Path]) -> Mapping[str, Image]:
     """The wanted pictures in files and folders, and in folders below; those with a wanted name are looked at first."""
-    files = [file for place in places for file in _files(place)]
+    files = [file for place in places for file in find_files(place)]
     names = set(wanted.values())
     files.sort(key=lambda file: file.name not in names)
     images: dict[str, Image] = {}
@@ -120,7 +120,8 @@ def find(wanted: Mapping[str, str], places: Sequence[Path]) -> Mapping[str, Imag
     return images
 
 
-def _files(place: Path) -> Iterator[Path]:
+def find_files(place: Path) -> Iterator[Path]:
+    """The pictures that a place holds: itself, or all in a folder and below."""
     if place.is_file():
         yield place
     elif place.is_dir():
