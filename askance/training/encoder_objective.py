@@ -71,7 +71,7 @@ def encoder_objective(
         collate=_Examples(runtime, tokenizer, pixels, fields, blind=blind),
         save=lambda place: save_weights(model, folder.path, place, blind=blind),
         loss=losses.choices if choices else losses.pairs,
-        measure=_accuracy if choices else _first_places,
+        measure=_accuracy if choices else first_places,
     )
 
 
@@ -205,7 +205,7 @@ def _accuracy(chosen: Any, labels: Any) -> dict[str, float]:
     return {"accuracy": float((chosen == labels).mean())}
 
 
-def _first_places(vectors: Any, labels: Any) -> dict[str, float]:  # noqa: ARG001  # each picture's text is its own
+def first_places(vectors: Any, labels: Any) -> dict[str, float]:  # noqa: ARG001  # each picture's text is its own
     """The share of pictures whose own text comes first among all; an equal text of another picture takes nothing away."""
     pictures, texts = vectors[:, 0], vectors[:, 1]
     cosines = pictures @ texts.T

@@ -29,7 +29,6 @@ from askance import __version__
 from askance.documents import parse_json
 from askance.errors import UsageError
 from askance.evals.run_folder import write_whole, writing_to
-from askance.models.local.adapter_folder import find_adapter
 from askance.models.local.folder import TRAINING_FILE, digest_of, find_folder, identity_of
 from askance.models.local.runtime import no_progress_bars, packages
 from askance.models.local.transformers_model import load_model
@@ -47,7 +46,7 @@ from askance.training.weights import save_weights
 if TYPE_CHECKING:
     from askance.models.local.folder import ModelFolder
     from askance.models.settings import Dtype
-    from askance.training.training_set import Example
+    from askance.training.training_set import TrainingExample
 
 FORMAT = "askance-training/1"
 LOG, RATES, WEIGHTS, RESULT = "log.jsonl", "rates", "weights", "result.json"
@@ -146,7 +145,7 @@ class Fit:
             },
         }
 
-    def examples(self) -> tuple[list[Example], list[Example]]:
+    def examples(self) -> tuple[list[TrainingExample], list[TrainingExample]]:
         """Those of training, whose pictures a control may exchange; and those of validation, as they are.
 
         Raises:
@@ -349,7 +348,6 @@ def merge_adapter(training: Fit, adapter: Path, folder: Path) -> None:
         raise UsageError(f"What is in {str(adapter)!r} is a whole model.", hint="Leave `--merge` out.")
     if folder.exists():
         raise UsageError(f"{str(folder)!r} is there already.", hint="Name a new folder.")
-    find_adapter(str(adapter))
     base = training.folder
     local = replace(training.local, dtype="auto", adapter=str(adapter))
     model = load_model(base, local, name=training.base.partition(":")[2], dtype=base.dtype)

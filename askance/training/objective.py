@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from askance.amounts import many
 from askance.errors import UsageError
-from askance.training.training_set import ChatExample, ChoiceExample, Example, PairExample, TextExample
+from askance.training.training_set import ChatExample, ChoiceExample, TrainingExample, PairExample, TextExample
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,14 +21,14 @@ Control = Literal["text-only", "shuffled"]
 training in another order, so that none is with its text."""
 
 Tensors: TypeAlias = dict[str, Any]
-Kept = TypeVar("Kept", bound=Example)
+Kept = TypeVar("Kept", bound=TrainingExample)
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
     """An example as a trainer draws it."""
 
-    example: Example
+    example: TrainingExample
     seed: str | None = None
     """Of what is random about it; None is nothing, as in validation."""
 
@@ -41,7 +41,7 @@ class Rows:
         seed: of the training; None for validation.
     """
 
-    def __init__(self, examples: Sequence[Example], *, seed: int | None) -> None:
+    def __init__(self, examples: Sequence[TrainingExample], *, seed: int | None) -> None:
         self._examples = examples
         self._seed = seed
         self._epoch = 0
@@ -140,7 +140,7 @@ def without_pictures() -> UsageError:
     return UsageError("The training set has no pictures, and so needs no control.", hint="Leave `--control` out.")
 
 
-def check_control(control: Control | None, examples: Sequence[Example]) -> None:
+def check_control(control: Control | None, examples: Sequence[TrainingExample]) -> None:
     """Refuses a control where there are no pictures.
 
     Raises:

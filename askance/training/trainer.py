@@ -23,7 +23,7 @@ from askance.errors import AskanceError, optional_library
 from askance.evals.run_folder import write_whole
 from askance.models.local.runtime import no_progress_bars
 from askance.training.recipe import HIGHER
-from askance.training.training_set import Example
+from askance.training.training_set import TrainingExample
 
 if TYPE_CHECKING:
     from askance.training.objective import Objective
@@ -56,8 +56,8 @@ class Lesson:
 
     recipe: Recipe
     rate: float
-    train: Sequence[Example]
-    validation: Sequence[Example]
+    train: Sequence[TrainingExample]
+    validation: Sequence[TrainingExample]
     seed: int
     folder: Path
     """Of the checkpoints of this rate."""
@@ -309,7 +309,7 @@ class _Watch:
     def seconds(self) -> float:
         return self.before + time.monotonic() - self.started
 
-    def rows(self, examples: Sequence[Example], *, seed: int | None) -> Any:
+    def rows(self, examples: Sequence[TrainingExample], *, seed: int | None) -> Any:
         """The rows of a split, which are told of each epoch."""
         from askance.training.objective import Rows
 
@@ -336,11 +336,10 @@ class _Watch:
             norm = float(entry.get("grad_norm", 0.0))
             line |= {"loss": self.loss, "norm": norm if math.isfinite(norm) else None}
             if not math.isfinite(self.loss):
-                raise AskanceError(
-                    f"The loss is no number any more at step {step:,} of the rate {self.lesson.rate:g}.",
-                    hint=f"{self._checkpoint()} Take a lower rate, or `--dtype float32`.",
-                )
+                raise self._no_numbers("The loss is no number", step)
         elif "eval_loss" in entry:
+            if not math.isfinite(float(entry["eval_loss"])):
+                raise self._no_numbers("The loss of validation is no number", step)
             own = {name.removeprefix("eval_"): value for name, value in entry.items() if name.startswith("eval_")}
             line["validation"] = {name: value for name, value in own.items() if name in {"loss", *HIGHER}}
             self.last = time.monotonic()
@@ -358,14 +357,13 @@ class _Watch:
         """
         for name, parameter in model.named_parameters():
             if parameter.requires_grad and not bool(parameter.detach().isfinite().all()):
-                raise AskanceError(
-                    f"The weights {name!r} are no numbers any more at step {step:,} of the rate {self.lesson.rate:g}.",
-                    hint=f"{self._checkpoint()} Take a lower rate, or `--dtype float32`.",
-                )
+                raise self._no_numbers(f"The weights {name!r} are no numbers", step)
 
-    def _checkpoint(self) -> str:
-        last = _last_checkpoint(self.lesson.folder)
-        return f"The last good checkpoint is {str(last)!r}." if last else "There is no checkpoint before it."
+    def _no_numbers(self, what: str, step: int) -> AskanceError:
+        return AskanceError(
+            f"{what} any more at step {step:,} of the rate {self.lesson.rate:g}.",
+            hint=f"{_last_words(self.lesson)} Take a lower rate, or `--dtype float32`.",
+        )
 
 
 def _callback(transformers: Any, watch: _Watch) -> Any:
@@ -434,11 +432,9 @@ def _failures(lesson: Lesson) -> Iterator[None]:
         full = isinstance(error, OSError) and error.errno in _FULL
         if not full and not any(words in str(error).lower() for words in _FULL_WORDS):
             raise
-        last = _last_checkpoint(lesson.folder)
-        kept = f"The last good checkpoint is {str(last)!r}." if last else "There is no checkpoint before it."
         raise AskanceError(
             f"There is no space for a checkpoint in {str(lesson.folder)!r}.",
-            hint=f"{kept} Make room; the same command goes on from there.",
+            hint=f"{_last_words(lesson)} Make room; the same command goes on from there.",
         ) from error
 
 
@@ -453,6 +449,11 @@ def _last_checkpoint(folder: Path) -> Path | None:
             shutil.rmtree(each, ignore_errors=True)
     whole = [each for each in found if each.is_dir()]
     return whole[-1] if whole else None
+
+
+def _last_words(lesson: Lesson) -> str:
+    last = _last_checkpoint(lesson.folder)
+    return f"The last good checkpoint is {str(last)!r}." if last else "There is no checkpoint before it."
 
 
 def _step_of(checkpoint: Path) -> int:

@@ -12,7 +12,7 @@ from PIL import Image as Pillow
 from PIL import ImageDraw
 
 from askance.images import Image
-from askance.training import ChatExample, ChoiceExample, Example, PairExample, Source, TextExample, TrainingSet
+from askance.training import ChatExample, ChoiceExample, TrainingExample, PairExample, Source, TextExample, TrainingSet
 from askance.training.training_set import write_training_set
 
 COLOURS = {
@@ -49,14 +49,14 @@ def picture(colour: str, shape: str, draw: random.Random) -> Image:
     return Image.from_bytes(file.getvalue(), name=f"{colour}-{shape}.png")
 
 
-def examples(kind: KindOfSet, count: int, *, seed: int) -> Iterator[Example]:
+def examples(kind: KindOfSet, count: int, *, seed: int) -> Iterator[TrainingExample]:
     """So many examples, drawn by a seed."""
     draw = random.Random(seed)
     for number in range(count):
         yield _example(kind, draw, f"{seed}-{number}")
 
 
-def _example(kind: KindOfSet, draw: random.Random, group: str) -> Example:
+def _example(kind: KindOfSet, draw: random.Random, group: str) -> TrainingExample:
     thing = colour, shape = THINGS[draw.randrange(len(THINGS))]
     image = picture(colour, shape, draw)
     match kind:

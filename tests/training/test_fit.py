@@ -251,15 +251,18 @@ def test_no_space_for_a_checkpoint_leaves_the_last_one(drawn_set: DrawnSet, lear
 def test_a_loss_that_is_no_number_ends_it_and_the_last_good_checkpoint_stays(
     drawn_set: DrawnSet, learner: Learner, tmp_path: Path
 ) -> None:
-    # The rate is 0 at the first step of the warm-up, and ruins the weights at the second.
+    # The rate is 0 at the first step of the warm-up, and ruins the weights from the second on.
     training = training_of("newyorker-t5", drawn_set, learner, rates=(1e30,), warmup=1, every=1)
 
-    with pytest.raises(AskanceError, match=r"no numbers? any more at step [23] of the rate 1e\+30") as caught:
+    with pytest.raises(AskanceError, match=r"no numbers? any more at step \d of the rate 1e\+30") as caught:
         fit(training, tmp_path / "out")
 
-    assert "checkpoint-1'. Take a lower rate" in (caught.value.hint or "")
-    before, kept = weights_in(learner("t5")), weights_in(next((tmp_path / "out").rglob("checkpoint-1")))
-    assert all(kept[name].equal(before[name]) for name in kept)
+    kept = sorted(each for each in (tmp_path / "out").rglob("checkpoint-*") if each.is_dir())
+    assert f"The last good checkpoint is {str(kept[-1])!r}. Take a lower rate" in (caught.value.hint or "")
+    for each in kept:
+        assert all(bool(weight.isfinite().all()) for weight in weights_in(each).values())
+    before, first = weights_in(learner("t5")), weights_in(kept[0])
+    assert all(first[name].equal(before[name]) for name in first)
 
 
 def test_two_processes_do_not_train_in_one_folder(drawn_set: DrawnSet, learner: Learner, tmp_path: Path) -> None:
@@ -295,7 +298,7 @@ def test_no_picture_changes_a_logit_of_the_text_only_control(
     def loss(objective: Any, rows: Any) -> float:
         batch = objective.collate([Rows(rows, seed=None)[place] for place in range(8)])
         model = objective.model.eval()
-        return float(objective.loss(model, batch)[0] if objective.loss else model(**batch).loss)
+        return (objective.loss(model, batch)[0] if objective.loss else model(**batch).loss).item()
 
     assert loss(blind, examples) == loss(blind, shuffled)
     assert loss(seeing, examples) != loss(seeing, shuffled)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
@@ -11,7 +11,7 @@ from askance.errors import ConfigError, MissingExtra
 from askance.models.local.adapter import with_adapter
 from askance.models.local.adapter_folder import find_adapter
 from askance.models.local.architectures import Architecture, architecture_of
-from askance.models.local.folder import json_beside
+from askance.models.local.folder import digest_of, json_beside
 from askance.models.local.prompt_writer import PromptWriter
 from askance.models.local.runtime import TorchRuntime
 
@@ -155,6 +155,7 @@ def load_model(
         model = runtime.weights("AutoModelForImageTextToText" if sees else kind, folder.path, **more)
         if local.adapter is not None:
             adapter = find_adapter(local.adapter)
+            adapter.check_base(digest_of(folder, replace(local, adapter=None)))
             model = with_adapter(model, adapter, spec=runtime.spec, merged=local.bits is None).eval()
     return TransformersModel(
         runtime=runtime,
