@@ -61,7 +61,7 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "aiohttp": ("askance.models.openai.transport",),
     "bm25s": ("askance.retrieval.bm25",),
     "chromadb": (),
-    "datasets": ("askance.data_table.hub_table", "askance.evals.exports.frames"),
+    "datasets": ("askance.data_table.hub_table", "askance.evals.exports.frames", "askance.training.trainer"),
     "diskcache": ("askance.replay*",),
     "filelock": (
         "askance.evals.run_folder",
@@ -100,6 +100,7 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "onnxruntime": (),
     "openai": ("askance.models.*openai*",),
     "pandas": ("askance.evals.exports.frames",),
+    "peft": ("askance.models.local.adapter",),
     "polars": ("askance.evals.exports.frames",),
     "pyarrow": (
         "askance.data_table.*",
@@ -109,7 +110,10 @@ VENDORS: dict[str, tuple[str, ...]] = {
     ),
     "psycopg": ("askance.replay.postgres*",),
     "pycocoevalcap": ("askance.evals.whoops.captioning",),
-    "pydantic": ("askance.evals*", "askance.investigator*", "askance.models.*langchain*", *RUNNABLE_PACKAGES),
+    "pydantic": (
+        *("askance.evals*", "askance.investigator*", "askance.models.*langchain*", "askance.training.recipe"),
+        *RUNNABLE_PACKAGES,
+    ),
     "rapidfuzz": ("askance.evals.suite.answer_match",),
     "rapidocr": ("askance.tools.*ocr*",),
     "ray": (),
@@ -125,6 +129,7 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "tenacity": ("askance.models*", "askance.replay.sqlite_ledger"),
     "torch": ("askance.models.local.*",),
     "transformers": ("askance.models.local.*",),
+    "trl": ("askance.training.trainer",),
     "typer": ("askance.cli*",),
     "vllm": ("askance.models.vllm.*",),
     "xlsxwriter": ("askance.evals.exports.frames",),

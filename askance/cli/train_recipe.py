@@ -17,8 +17,8 @@ from askance.errors import UsageError
 from askance.terminal import echo
 
 if TYPE_CHECKING:
-    from askance.training import Fit, FitPlan, Recipe
-    from askance.training.trainer import Progress as Done
+    from askance.training import Fit, FitPlan, FitRecipe
+    from askance.training.trainer import FitProgress
 
 commands = command_group("Training by a recipe.")
 
@@ -52,9 +52,9 @@ class FitOptions:
         Literal["float32", "bfloat16"],
         typer.Option(help="Numbers of the weights; bfloat16 takes half the memory, for LoRA."),
     ] = "float32"
-    plan: Annotated[
-        bool, typer.Option("--plan", help="Make ten steps, say what all would take, and keep nothing.")
-    ] = False
+    plan: Annotated[bool, typer.Option("--plan", help="Make ten steps, say what all would take, and keep nothing.")] = (
+        False
+    )
     as_json: AsJson = False
 
     def changes(self, **own: object) -> dict[str, Any]:
@@ -93,12 +93,12 @@ def lora(
             help="Also write base and adapter as one model, for servers that read whole models.",
         ),
     ] = None,
-) -> int:
+) -> None:
     """Teach any hf: model by chats: LoRA matrices beside its language model. The same command goes on where it stopped.
 
     The result is asked as `hf:BASE?adapter=OUT`.
     """
-    return _train("lora", data, options, options.changes(rank=rank), merge)
+    _end(_train("lora", data, options, options.changes(rank=rank), merge))
 
 
 @commands.command("recipe")
@@ -114,17 +114,17 @@ def recipe(
             help="Of BLIP-2, train the projection to the language model beside the Q-Former, as LAVIS does.",
         ),
     ] = False,
-) -> int:
+) -> None:
     """Train a model by a recipe, such as a paper's. The same command goes on where it stopped.
 
     The result is a folder, asked as `hf:OUT` or `clip:OUT`. `askance train recipes` lists the recipes.
     """
-    from askance.training import Recipe
+    from askance.training import FitRecipe
 
     more: dict[str, object] = {}
     if train_projection:
-        more["trained"] = (*Recipe.named(name).fields.trained, "language_projection.")
-    return _train(name, data, options, options.changes(**more), None)
+        more["trained"] = (*FitRecipe.named(name).fields.trained, "language_projection.")
+    _end(_train(name, data, options, options.changes(**more), None))
 
 
 @commands.command("recipes")
@@ -133,13 +133,13 @@ def recipes(
     as_json: AsJson = False,
 ) -> int:
     """List the recipes, and where each of their fields is from: the paper, its code, or neither (ours)."""
-    from askance.training import Recipe, recipe_names
+    from askance.training import FitRecipe, recipe_names
 
-    listed = [Recipe.named(each) for each in ([name] if name else recipe_names())]
+    listed = [FitRecipe.named(each) for each in ([name] if name else recipe_names())]
     return Report(lambda: [each.form for each in listed], lambda: _recipes(listed)).print(as_json=as_json)
 
 
-def _recipes(listed: Sequence[Recipe]) -> Iterator[Part]:
+def _recipes(listed: Sequence[FitRecipe]) -> Iterator[Part]:
     for place, each in enumerate(listed):
         if place:
             yield ""
@@ -168,10 +168,16 @@ def _value(value: object) -> str:
 # --- training ---
 
 
-def _train(name: str, data: Path, options: FitOptions, changes: Mapping[str, Any], merge: Path | None) -> int:
-    from askance.training import Fit, Recipe
+def _end(code: int) -> None:
+    """Ends the command with an exit code, unless all went well."""
+    if code:
+        raise typer.Exit(code)
 
-    chosen = Recipe.named(name, **changes)
+
+def _train(name: str, data: Path, options: FitOptions, changes: Mapping[str, Any], merge: Path | None) -> int:
+    from askance.training import Fit, FitRecipe
+
+    chosen = FitRecipe.named(name, **changes)
     trainings = [
         (
             out,
@@ -243,7 +249,7 @@ def _fit(trainings: Sequence[tuple[Path, Fit]], options: FitOptions, merge: Path
     with Progress("steps", state=lambda: str(state)) as progress:
         for out, training in trainings:
 
-            def tell(done: Done, number: int, rates: int, out: Path = out) -> None:
+            def tell(done: FitProgress, number: int, rates: int, out: Path = out) -> None:
                 state.tell(out, done, number, rates)
                 progress.update(done.step, done.steps)
 
@@ -265,7 +271,7 @@ class _State:
     def __init__(self) -> None:
         self._text = "the model is loaded"
 
-    def tell(self, out: Path, done: Done, number: int, rates: int) -> None:
+    def tell(self, out: Path, done: FitProgress, number: int, rates: int) -> None:
         loss = "" if done.loss is None else f", loss {done.loss:.4g}"
         of = f" ({number} of {rates})" if rates > 1 else ""
         self._text = f"{out.name}: rate {done.rate:g}{of}{loss}, {_duration(done.left)} left"

@@ -47,4 +47,6 @@ def _jittered(picture: Picture, draw: random.Random) -> Picture:
     brighter = ImageEnhance.Brightness(picture).enhance(draw.uniform(1 - BRIGHTNESS, 1 + BRIGHTNESS))
     turn = round(draw.uniform(-HUE, HUE) * 255)
     hue, saturation, value = brighter.convert("HSV").split()
-    return Pillow.merge("HSV", (hue.point(lambda level: (level + turn) % 256), saturation, value)).convert("RGB")
+    return Pillow.merge("HSV", (hue.point([(level + turn) % 256 for level in range(256)]), saturation, value)).convert(
+        "RGB"
+    )

@@ -82,7 +82,7 @@ DEFAULT_BATCH = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Local:
-    """How a model is run on this machine. Of these fields `dtype`, `bits`, `revision` and `adapter` can change an answer."""
+    """How a model is run on this machine; `dtype`, `bits`, `revision` and `adapter` can change an answer."""
 
     device: str = "auto"
     """`cpu`, `cuda`, `cuda:1`, `mps`; `auto` is the first accelerator there is, else the processor."""

@@ -3,7 +3,7 @@ from .fit import FitPlan as FitPlan
 from .fit import fit as fit
 from .fit import merge_adapter as merge_adapter
 from .fit import plan_fit as plan_fit
-from .recipe import Recipe as Recipe
+from .recipe import FitRecipe as FitRecipe
 from .recipe import recipe_names as recipe_names
 from .training_set import ChatExample as ChatExample
 from .training_set import ChoiceExample as ChoiceExample

@@ -17,8 +17,7 @@ from askance.images import CLEAN_POLICY, Shown
 from askance.models.local.adapter import LoraShape, add_adapter, save_adapter
 from askance.models.local.batch_row import BatchRow, to_row
 from askance.models.local.transformers_model import load_model
-from askance.training.objective import Control, Objective, Row, Tensors, freeze_all_but
-from askance.training.training_set import ChatExample
+from askance.training.objective import Control, DrawnExample, Objective, Tensors, freeze_all_but
 from askance.training.weights import save_weights
 
 if TYPE_CHECKING:
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from askance.models.local.transformers_model import TransformersModel
     from askance.models.settings import Local
     from askance.training.recipe import RecipeFields
+    from askance.training.training_set import ChatExample
 
 IGNORED = -100
 """Label of a token that adds nothing to the loss."""
@@ -96,7 +96,7 @@ class _Chats:
         self._end = end_of(model, writer)
         self._id = ModelId("hf", model.runtime.spec.removeprefix("hf:"))
 
-    def __call__(self, rows: Sequence[Row]) -> Tensors:
+    def __call__(self, rows: Sequence[DrawnExample]) -> Tensors:
         """The batch, padded on the right."""
         model, torch = self._model, self._model.torch
         made = [self._row(cast("ChatExample", row.example)) for row in rows]
@@ -104,7 +104,11 @@ class _Chats:
         prompts = [row.ids[: -(row.given or 0)] for row in made]
         two = bool(model.model.config.is_encoder_decoder)
         ids = prompts if two else [prompt + answer for prompt, answer in zip(prompts, answers, strict=True)]
-        labels = answers if two else [[IGNORED] * len(prompt) + answer for prompt, answer in zip(prompts, answers)]
+        labels = (
+            answers
+            if two
+            else [[IGNORED] * len(prompt) + answer for prompt, answer in zip(prompts, answers, strict=True)]
+        )
         for line in ids:
             self._check_length(len(line))
         batch: Tensors = {
@@ -113,8 +117,8 @@ class _Chats:
             "labels": _padded(torch, labels, IGNORED),
         }
         for kind in made[0].types:
-            lines = [row.types[kind][: len(line)] for row, line in zip(made, ids, strict=True)]
-            batch[kind] = _padded(torch, [[*line, *[0] * (len(own) - len(line))] for line, own in zip(lines, ids)], 0)
+            lines = [[*row.types[kind], *self._end][: len(line)] for row, line in zip(made, ids, strict=True)]
+            batch[kind] = _padded(torch, [[*line[: -len(self._end)], *[0] * len(self._end)] for line in lines], 0)
         return batch | self._pictures(made)
 
     def _row(self, example: ChatExample) -> BatchRow:
@@ -175,7 +179,7 @@ def _part(part: JsonObject, pictures: Any) -> TextPart | ImagePart:
 
 
 def end_of(model: TransformersModel, writer: PromptWriter) -> list[int]:
-    """The token that ends an answer: the first of the model's ends that its template writes behind one, else its own."""
+    """The token that ends an answer: the first of the model's ends that its template writes behind one, or its own."""
     last: int | None = model.tokenizer.eos_token_id
     if writer.template is not None:
         said = "QQQ"

@@ -5,8 +5,9 @@ paper fine-tunes CLIP (Hessel et al. 2023, appendix B.2); or over all pairs of a
 texts to pictures, as Sherlock does (Hessel et al. 2022, section 5). Pictures are drawn, framed and prepared as `clip:`
 does it. Of a picture in several squares the mean vector is taken before it is brought to the length 1.
 
-The trainer of sentence-transformers was weighed: its losses have a scale that is not learnt, it has none over an item's
-own choices, and what it saves is not the folder that the base was. So the trainer of transformers is given these losses.
+The trainer of sentence-transformers was weighed: its losses have a scale that is not learnt, it has none over an
+item's own choices, and what it saves is not the folder that the base was. So the trainer of transformers is given
+these losses.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from askance.images.regions import WHOLE_IMAGE
 from askance.images.square_frames import framed
 from askance.models.encoders.towers import no_towers, scaling_of
 from askance.models.local.runtime import TorchRuntime, tokenizable
-from askance.training.objective import Control, Objective, Row, Tensors, freeze_all_but
+from askance.training.objective import Control, DrawnExample, Objective, Tensors, freeze_all_but
 from askance.training.training_set import ChoiceExample, PairExample
 from askance.training.weights import save_weights
 
@@ -68,7 +69,7 @@ def encoder_objective(
     return Objective(
         runtime=runtime,
         model=model,
-        collate=_Examples(runtime, tokenizer, pixels, fields, blind=blind),
+        collate=_Examples(runtime, fields, tokenizer=tokenizer, pixels=pixels, blind=blind),
         save=lambda place: save_weights(model, folder.path, place, blind=blind),
         loss=losses.choices if choices else losses.pairs,
         measure=_accuracy if choices else first_places,
@@ -80,14 +81,14 @@ class _Examples:
 
     Args:
         runtime: of the model.
+        fields: of the recipe.
         tokenizer: for its texts.
         pixels: what prepares its pictures.
-        fields: of the recipe.
         blind: whether pictures are zeros.
     """
 
     def __init__(
-        self, runtime: TorchRuntime, tokenizer: Any, pixels: Any, fields: RecipeFields, *, blind: bool
+        self, runtime: TorchRuntime, fields: RecipeFields, *, tokenizer: Any, pixels: Any, blind: bool
     ) -> None:
         self._runtime = runtime
         self._tokenizer = tokenizer
@@ -96,7 +97,7 @@ class _Examples:
         self._fields = fields
         self._blind = blind
 
-    def __call__(self, rows: Sequence[Row]) -> Tensors:
+    def __call__(self, rows: Sequence[DrawnExample]) -> Tensors:
         """Squares of all pictures with how many each has, texts with how many each item has, and labels."""
         torch = self._runtime.torch
         squares = [self._squares(row) for row in rows]
@@ -122,7 +123,7 @@ class _Examples:
         longest = int(self._tokenizer.model_max_length)
         return min(self._fields.longest or longest, longest)
 
-    def _squares(self, row: Row) -> list[Picture]:
+    def _squares(self, row: DrawnExample) -> list[Picture]:
         example = cast("ChoiceExample | PairExample", row.example)
         view = example.view if isinstance(example, PairExample) else WHOLE_IMAGE
         if self._fields.draw is not None and isinstance(example, PairExample):
@@ -131,11 +132,9 @@ class _Examples:
         squares = [square for picture in drawn for square in framed(picture, self._fields.frame, scaling=self._scaling)]
         if row.seed is None:
             return squares
-        return [
-            augmented(each, self._fields.augment, seed=f"{row.seed} {place}") for place, each in enumerate(squares)
-        ]
+        return [augmented(each, self._fields.augment, seed=f"{row.seed} {place}") for place, each in enumerate(squares)]
 
-    def _texts(self, row: Row) -> list[str]:
+    def _texts(self, row: DrawnExample) -> list[str]:
         match row.example:
             case ChoiceExample(choices=choices):
                 return [tokenizable(text) for text in choices]
@@ -206,7 +205,7 @@ def _accuracy(chosen: Any, labels: Any) -> dict[str, float]:
 
 
 def first_places(vectors: Any, labels: Any) -> dict[str, float]:  # noqa: ARG001  # each picture's text is its own
-    """The share of pictures whose own text comes first among all; an equal text of another picture takes nothing away."""
+    """The share of pictures whose own text comes first among all; equal texts of others take nothing away."""
     pictures, texts = vectors[:, 0], vectors[:, 1]
     cosines = pictures @ texts.T
     own = cosines.diagonal()

@@ -17,13 +17,13 @@ import resource
 import shutil
 import statistics
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from askance import __version__
 from askance.documents import parse_json
@@ -37,19 +37,21 @@ from askance.process_lock import ProcessLock
 from askance.training.chat_objective import chat_objective
 from askance.training.encoder_objective import encoder_objective
 from askance.training.objective import Control, Objective, check_control, shuffled
-from askance.training.recipe import HIGHER, Recipe
+from askance.training.recipe import HIGHER, FitRecipe
 from askance.training.text_objective import text_objective
-from askance.training.trainer import Lesson, Outcome, Progress, learn, steps_of
-from askance.training.training_set import TrainingSet
+from askance.training.trainer import FitProgress, Lesson, learn, steps_of
 from askance.training.weights import save_weights
 
 if TYPE_CHECKING:
     from askance.models.local.folder import ModelFolder
     from askance.models.settings import Dtype
-    from askance.training.training_set import TrainingExample
+    from askance.training.training_set import TrainingExample, TrainingSet
 
 FORMAT = "askance-training/1"
 LOG, RATES, WEIGHTS, RESULT = "log.jsonl", "rates", "weights", "result.json"
+OnProgress: TypeAlias = Callable[[FitProgress, int, int], None]
+"""Takes how far a training at one rate is, the number of the rate from 1, and how many there are."""
+
 TIMED = 10
 """Steps that a plan makes."""
 PACKAGES = ("torch", "transformers", "trl", "peft", "accelerate")
@@ -74,7 +76,7 @@ class Fit:
         ConfigError: the base is not on this machine, or is of another kind.
     """
 
-    recipe: Recipe
+    recipe: FitRecipe
     data: TrainingSet
     base: str
     control: Control | None = None
@@ -177,15 +179,13 @@ class Fit:
 # --- training ---
 
 
-def fit(
-    training: Fit, out: Path, *, on_progress: Callable[[Progress, int, int], None] = lambda *_: None
-) -> dict[str, Any]:
-    """Trains, or goes on with what was interrupted; returns what `train.json` says. A finished training is not repeated.
+def fit(training: Fit, out: Path, *, on_progress: OnProgress | None = None) -> dict[str, Any]:
+    """Trains, or goes on with what was interrupted, and repeats nothing; returns what `train.json` says.
 
     Args:
         training: what is to be done.
         out: the folder of its result.
-        on_progress: called after each step, with the number of the rate, from 1, and how many there are.
+        on_progress: called after each step.
 
     Raises:
         UsageError: another training is in `out`, or another process trains there.
@@ -218,7 +218,7 @@ def fit(
 
 
 @contextmanager
-def _alone(out: Path) -> Iterator[None]:
+def _alone(out: Path) -> Generator[None]:
     """Keeps other processes from training in a folder.
 
     Raises:
@@ -228,16 +228,16 @@ def _alone(out: Path) -> Iterator[None]:
     try:
         lock = ProcessLock(out)
     except BlockingIOError:
-        raise UsageError(f"Another process trains in {str(out)!r}.", hint="Wait for it, or name a new folder.") from None
+        raise UsageError(
+            f"Another process trains in {str(out)!r}.", hint="Wait for it, or name a new folder."
+        ) from None
     try:
         yield
     finally:
         lock.close()
 
 
-def _outcomes(
-    training: Fit, out: Path, on_progress: Callable[[Progress, int, int], None]
-) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+def _outcomes(training: Fit, out: Path, on_progress: OnProgress | None) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """What came of each rate, and facts of this process."""
     train, validation = training.examples()
     rates, outcomes = training.recipe.fields.rates, list[dict[str, Any]]()
@@ -259,8 +259,9 @@ def _outcomes(
             log=out / LOG,
         )
 
-        def tell(progress: Progress, number: int = number) -> None:
-            on_progress(progress, number, len(rates))
+        def tell(progress: FitProgress, number: int = number) -> None:
+            if on_progress is not None:
+                on_progress(progress, number, len(rates))
 
         outcome = learn(objective, lesson, on_progress=tell)
         trained, whole = objective.parameters
@@ -280,7 +281,7 @@ def _outcomes(
     return outcomes, facts
 
 
-def _chosen(recipe: Recipe, outcomes: list[dict[str, Any]]) -> dict[str, Any]:
+def _chosen(recipe: FitRecipe, outcomes: list[dict[str, Any]]) -> dict[str, Any]:
     """The rate whose best step is the best; of equal ones the first."""
     if len(outcomes) == 1:
         return outcomes[0]
@@ -388,8 +389,7 @@ class FitPlan:
 
     @property
     def form(self) -> dict[str, Any]:
-        names = ("rows", "rates", "steps", "seconds_a_step", "timed", "trained", "parameters", "state", "peak", "device")
-        return {**{name: getattr(self, name) for name in names}, "hours": self.hours, "notes": [*self.notes]}
+        return {**asdict(self), "hours": self.hours, "notes": [*self.notes]}
 
 
 def plan_fit(training: Fit) -> FitPlan:

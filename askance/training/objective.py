@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from askance.amounts import many
 from askance.errors import UsageError
-from askance.training.training_set import ChatExample, ChoiceExample, TrainingExample, PairExample, TextExample
+from askance.training.training_set import ChatExample, ChoiceExample, PairExample, TextExample, TrainingExample
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from askance.models.local.runtime import TorchRuntime
 
 Control = Literal["text-only", "shuffled"]
-"""Training that must learn nothing of pictures: all of them zeros, as the mean picture is after normalization; or those of
-training in another order, so that none is with its text."""
+"""Training that must learn nothing of pictures: all of them zeros, as the mean picture is after normalization; or those
+of training in another order, so that none is with its text."""
 
 Tensors: TypeAlias = dict[str, Any]
 Kept = TypeVar("Kept", bound=TrainingExample)
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class DrawnExample:
     """An example as a trainer draws it."""
 
     example: TrainingExample
@@ -33,7 +33,7 @@ class Row:
     """Of what is random about it; None is nothing, as in validation."""
 
 
-class Rows:
+class DrawnExamples:
     """The examples of a split by index, drawn with another seed in each epoch.
 
     Args:
@@ -53,9 +53,9 @@ class Rows:
     def __len__(self) -> int:
         return len(self._examples)
 
-    def __getitem__(self, index: int) -> Row:
+    def __getitem__(self, index: int) -> DrawnExample:
         seed = None if self._seed is None else f"{self._seed} {self._epoch} {index}"
-        return Row(self._examples[index], seed)
+        return DrawnExample(self._examples[index], seed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +65,7 @@ class Objective:
     runtime: TorchRuntime
     model: Any
     """Of transformers or PEFT; the parameters that are trained require gradients, and no others."""
-    collate: Callable[[Sequence[Row]], Tensors]
+    collate: Callable[[Sequence[DrawnExample]], Tensors]
     """Makes a batch; with a field `labels`."""
     save: Callable[[Path], None]
     """Writes what was trained into a folder, as `hf:` or `clip:` reads it."""

@@ -1,6 +1,6 @@
 """Recipes: how a model is trained, as files in which every field says where its value is from.
 
-A file of `askance/training/recipes/` is YAML. Each field is a value, its source and, for the first two, the place there:
+A file of `askance/training/recipes/` is YAML. Each field is a value, its source and, of the first two, the place:
 
 - `paper`: the paper says so;
 - `code`: the paper does not say, its authors' code does;
@@ -31,8 +31,8 @@ FOLDER = Path(__file__).with_name("recipes")
 
 By = Literal["paper", "code", "ours", "yours"]
 Loss = Literal["completion", "choice-infonce", "batch-infonce"]
-"""Cross-entropy of the answer's tokens alone; of a picture's own choices, by scaled cosine; of a batch's pairs, both from
-picture to text and from text to picture."""
+"""Cross-entropy of the answer's tokens alone; of a picture's own choices, by scaled cosine; of a batch's pairs, both
+from picture to text and from text to picture."""
 Metric = Literal["loss", "accuracy", "exact", "p@1"]
 """What validation goes by: the mean loss; the share of items whose right choice comes first; of answers with all tokens
 right; of pictures whose own text comes first among all texts of validation."""
@@ -42,7 +42,7 @@ HIGHER: frozenset[Metric] = frozenset({"accuracy", "exact", "p@1"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class FieldSource:
     """Where a value is from."""
 
     by: By
@@ -103,21 +103,21 @@ class RecipeFields(BaseModel):
     dropout: float = Field(default=0.0, ge=0, lt=1)
     """In front of LoRA's matrices."""
     targets: tuple[str, ...] = ("all-linear",)
-    """Layers that LoRA stands beside: `all-linear`, those of the language model but its head; or ends of their names."""
+    """Layers with LoRA beside them: `all-linear`, those of the language model but its head; or ends of their names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recipe:
+class FitRecipe:
     """How a model is trained, and where each part of it is from."""
 
     name: str
     title: str
     fields: RecipeFields
-    sources: Mapping[str, Source]
+    sources: Mapping[str, FieldSource]
     """By name of a field; those that a recipe does not speak of have none."""
 
     @classmethod
-    def named(cls, name: str, **changes: Any) -> Recipe:
+    def named(cls, name: str, **changes: Any) -> FitRecipe:
         """The recipe called `name`, or in the file `name`, with `changes` of its fields.
 
         Raises:
@@ -150,7 +150,7 @@ class Recipe:
                 )
         split = {name: _listed(value) if _is_list(name) else value for name, value in changes.items()}
         fields = _checked({**self.fields.model_dump(), **split}, self.name)
-        sources = {**self.sources, **dict.fromkeys(changes, Source(by="yours"))}
+        sources = {**self.sources, **dict.fromkeys(changes, FieldSource(by="yours"))}
         return type(self)(name=self.name, title=self.title, fields=fields, sources=sources)
 
     @property
@@ -187,7 +187,7 @@ def recipe_names() -> tuple[str, ...]:
     return tuple(sorted(file.stem for file in FOLDER.glob("*.yaml")))
 
 
-def _read(file: Path) -> Recipe:
+def _read(file: Path) -> FitRecipe:
     content = read_yaml(file, what="a recipe")
     about = {"title", "based_on"}
     base = _read(FOLDER / f"{content['based_on']}.yaml") if content.get("based_on") in recipe_names() else None
@@ -195,15 +195,15 @@ def _read(file: Path) -> Recipe:
     for name, entry in content.items():
         if name in about:
             continue
-        table = cast("Mapping[str, Any]", entry) if isinstance(entry, Mapping) else {}
+        table = cast("Mapping[str, Any]", entry if isinstance(entry, Mapping) else {})
         if "value" not in table or table.get("by") not in {"paper", "code", "ours"}:
             raise UsageError(
                 f"The field {name!r} of the recipe {str(file)!r} does not say where it is from.",
                 hint=f"Write `{name}: {{value: …, by: ours, why: …}}`; `by` is paper, code or ours.",
             )
         values[name] = table["value"]
-        sources[name] = Source(by=table["by"], at=str(table.get("at", "")), why=str(table.get("why", "")))
-    return Recipe(
+        sources[name] = FieldSource(by=table["by"], at=str(table.get("at", "")), why=str(table.get("why", "")))
+    return FitRecipe(
         name=file.stem, title=str(content.get("title", "")), fields=_checked(values, file.stem), sources=sources
     )
 
@@ -235,6 +235,6 @@ def _listed(value: Any) -> Any:
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
 
-def _form(source: Source) -> dict[str, str]:
+def _form(source: FieldSource) -> dict[str, str]:
     named = {"by": source.by, "at": source.at, "why": source.why}
     return {name: text for name, text in named.items() if text}

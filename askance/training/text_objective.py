@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from askance.errors import ConfigError
 from askance.models.local.runtime import TorchRuntime, tokenizable
-from askance.training.objective import Objective, Row, Tensors, freeze_all_but
+from askance.training.objective import DrawnExample, Objective, Tensors, freeze_all_but
 from askance.training.weights import save_weights
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def text_objective(folder: ModelFolder, local: Local, fields: RecipeFields, *, n
         read = [tokenizable(text) for text in texts]
         return tokenizer(read, padding=True, truncation=True, max_length=longest, verbose=False, return_tensors="pt")
 
-    def collate(rows: Sequence[Row]) -> Tensors:
+    def collate(rows: Sequence[DrawnExample]) -> Tensors:
         examples = [cast("TextExample", row.example) for row in rows]
         inputs, targets = tokens([each.input for each in examples]), tokens([each.target for each in examples])
         labels = targets["input_ids"].masked_fill(targets["attention_mask"] == 0, IGNORED)
@@ -61,9 +61,14 @@ def text_objective(folder: ModelFolder, local: Local, fields: RecipeFields, *, n
         model=model,
         collate=collate,
         save=lambda place: save_weights(model, folder.path, place),
-        outputs=lambda logits, _labels: (logits[0] if isinstance(logits, tuple) else logits).argmax(-1),
+        outputs=_likeliest,
         measure=_exact,
     )
+
+
+def _likeliest(logits: Any, labels: Any) -> Any:  # noqa: ARG001  # as the trainer calls it
+    """The likeliest token at each place, of logits that may stand first among other outputs."""
+    return (cast("tuple[Any, ...]", logits)[0] if isinstance(logits, tuple) else logits).argmax(-1)
 
 
 def _exact(written: Any, labels: Any) -> dict[str, float]:

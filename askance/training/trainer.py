@@ -13,21 +13,23 @@ import math
 import shutil
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askance.errors import AskanceError, optional_library
 from askance.evals.run_folder import write_whole
 from askance.models.local.runtime import no_progress_bars
+from askance.training.objective import DrawnExamples
 from askance.training.recipe import HIGHER
-from askance.training.training_set import TrainingExample
 
 if TYPE_CHECKING:
     from askance.training.objective import Objective
-    from askance.training.recipe import Recipe, RecipeFields
+    from askance.training.recipe import FitRecipe, RecipeFields
+    from askance.training.training_set import TrainingExample
 
 STATE = "trainer_state.json"
 PICKLES = ("training_args.bin",)
@@ -39,7 +41,7 @@ _FULL_WORDS = ("no space left", "file too large", "quota exceeded", "pytorchstre
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class FitProgress:
     """How far a training is."""
 
     rate: float
@@ -54,7 +56,7 @@ class Progress:
 class Lesson:
     """What is to be learnt, and where it is kept."""
 
-    recipe: Recipe
+    recipe: FitRecipe
     rate: float
     train: Sequence[TrainingExample]
     validation: Sequence[TrainingExample]
@@ -68,7 +70,7 @@ class Lesson:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class RateOutcome:
     """What came of one rate."""
 
     rate: float
@@ -97,8 +99,8 @@ class Outcome:
 
 
 def learn(
-    objective: Objective, lesson: Lesson, *, on_progress: Callable[[Progress], None] = lambda _: None
-) -> Outcome:
+    objective: Objective, lesson: Lesson, *, on_progress: Callable[[FitProgress], None] = lambda _: None
+) -> RateOutcome:
     """Trains at one rate, from its last whole checkpoint if there is one; the model then has the best weights.
 
     Args:
@@ -125,7 +127,7 @@ def learn(
     values = lesson.recipe.fields
     metric = values.metric
     best = _best(validation, metric)
-    return Outcome(
+    return RateOutcome(
         rate=lesson.rate,
         steps=int(state.global_step),
         step=int(best["step"]) if best else int(state.global_step),
@@ -215,7 +217,7 @@ def _trainer(objective: Objective, lesson: Lesson, watch: _Watch) -> Any:
     if objective.chat:
         return _chat_trainer(objective, common, arguments)
     if objective.measure is not None:
-        common["compute_metrics"] = lambda each: dict(_measured(objective, each))
+        common["compute_metrics"] = partial(_measured, objective)
         common["preprocess_logits_for_metrics"] = objective.outputs
     trainer = _with_loss(transformers, objective)(
         args=transformers.TrainingArguments(**arguments), **{name: each for name, each in common.items() if each}
@@ -282,10 +284,11 @@ def _with_loss(transformers: Any, objective: Objective) -> Any:
     return OwnLoss
 
 
-def _measured(objective: Objective, each: Any) -> Iterator[tuple[str, float]]:
-    assert objective.measure is not None
-    for name, value in objective.measure(each.predictions, each.label_ids).items():
-        yield f"eval_{name}", value
+def _measured(objective: Objective, each: Any) -> dict[str, float]:
+    """The metrics of validation, by their names in the trainer."""
+    if objective.measure is None:
+        return {}
+    return {f"eval_{name}": value for name, value in objective.measure(each.predictions, each.label_ids).items()}
 
 
 # --- watching ---
@@ -298,7 +301,7 @@ class _Watch:
     lesson: Lesson
     before: float
     """Seconds of earlier processes."""
-    on_progress: Callable[[Progress], None]
+    on_progress: Callable[[FitProgress], None]
     steps: list[float] = field(default_factory=list[float])
     loss: float | None = None
     started: float = field(default_factory=time.monotonic)
@@ -311,9 +314,7 @@ class _Watch:
 
     def rows(self, examples: Sequence[TrainingExample], *, seed: int | None) -> Any:
         """The rows of a split, which are told of each epoch."""
-        from askance.training.objective import Rows
-
-        self.drawn.append(made := Rows(examples, seed=seed))
+        self.drawn.append(made := DrawnExamples(examples, seed=seed))
         return made
 
     def on_epoch(self, epoch: int) -> None:
@@ -326,7 +327,7 @@ class _Watch:
         self.last = now
         each = sum(self.steps[-50:]) / len(self.steps[-50:])
         self.on_progress(
-            Progress(rate=self.lesson.rate, step=step, steps=steps, loss=self.loss, left=each * (steps - step))
+            FitProgress(rate=self.lesson.rate, step=step, steps=steps, loss=self.loss, left=each * (steps - step))
         )
 
     def on_log(self, entry: Mapping[str, Any], step: int, epoch: float) -> None:
@@ -405,7 +406,7 @@ def _validations(history: Sequence[Mapping[str, Any]], fields: RecipeFields) -> 
 
 
 @contextmanager
-def _quiet(transformers: Any) -> Iterator[None]:
+def _quiet(transformers: Any) -> Generator[None]:
     """Keeps transformers and its like from drawing bars, and from saying what is no error."""
     logging = transformers.utils.logging
     before = logging.get_verbosity()
@@ -418,7 +419,7 @@ def _quiet(transformers: Any) -> Iterator[None]:
 
 
 @contextmanager
-def _failures(lesson: Lesson) -> Iterator[None]:
+def _failures(lesson: Lesson) -> Generator[None]:
     """Says that there is no space, where that is so; a checkpoint that was begun is removed.
 
     Raises:

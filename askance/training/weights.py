@@ -40,6 +40,6 @@ def save_weights(model: Any, base: Path, folder: Path, *, blind: bool = False) -
 
 def _make_blind(file: Path) -> None:
     form: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    own = form.get("image_processor")
-    (own if isinstance(own, dict) else form).update(_ZEROS)
+    own: dict[str, Any] = form.get("image_processor") or form
+    own.update(_ZEROS)
     file.write_text(json.dumps(form, indent=2), encoding="utf-8")

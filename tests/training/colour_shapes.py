@@ -12,7 +12,7 @@ from PIL import Image as Pillow
 from PIL import ImageDraw
 
 from askance.images import Image
-from askance.training import ChatExample, ChoiceExample, TrainingExample, PairExample, Source, TextExample, TrainingSet
+from askance.training import ChatExample, ChoiceExample, PairExample, Source, TextExample, TrainingExample, TrainingSet
 from askance.training.training_set import write_training_set
 
 COLOURS = {

@@ -25,9 +25,9 @@ def clip(folder: Path) -> None:
     text = {**TOWER, "vocab_size": len(words), "max_position_embeddings": make_duals.LONGEST}
     ends = {name: getattr(words, name) for name in ("bos_token_id", "eos_token_id", "pad_token_id")}
     eyes = {**TOWER, "image_size": 32, "patch_size": 8}
-    t.CLIPModel(
-        t.CLIPConfig(text_config={**text, **ends}, vision_config=eyes, projection_dim=32)
-    ).save_pretrained(folder)
+    t.CLIPModel(t.CLIPConfig(text_config={**text, **ends}, vision_config=eyes, projection_dim=32)).save_pretrained(
+        folder
+    )
     words.save_pretrained(folder)
     t.CLIPImageProcessorPil(size={"shortest_edge": 32}, crop_size=SIDE).save_pretrained(folder)
 

@@ -12,9 +12,9 @@ from typing import Any, cast
 import pytest
 
 from askance.images import RegionView
-from askance.training import ChatExample, ChoiceExample, Fit, PairExample, Recipe, TextExample
+from askance.training import ChatExample, ChoiceExample, Fit, FitRecipe, PairExample, TextExample
 from askance.training.encoder_objective import Losses, first_places
-from askance.training.objective import Rows
+from askance.training.objective import DrawnExamples
 from tests.training.colour_shapes import KindOfSet, examples, picture
 from tests.training.conftest import DrawnSet, Learner
 
@@ -26,13 +26,13 @@ pytestmark = pytest.mark.slow(group="training")
 
 def objective_of(recipe: str, kind: KindOfSet, base: str, drawn_set: DrawnSet, **changes: Any) -> Any:
     fields = {"augment": (), "patience": None, **changes}
-    objective = Fit(recipe=Recipe.named(recipe, **fields), data=drawn_set(kind), base=base, device="cpu").objective()
+    objective = Fit(recipe=FitRecipe.named(recipe, **fields), data=drawn_set(kind), base=base, device="cpu").objective()
     objective.model.eval()
     return objective
 
 
 def batch_of(objective: Any, rows: Sequence[Any]) -> Any:
-    drawn = Rows(rows, seed=None)
+    drawn = DrawnExamples(rows, seed=None)
     return objective.collate([drawn[place] for place in range(len(rows))])
 
 
@@ -65,7 +65,7 @@ def test_the_loss_over_own_choices(drawn_set: DrawnSet, learner: Learner) -> Non
 
     loss, chosen = objective.loss(objective.model, batch_of(objective, rows))
 
-    left, expected, best = list(read), [], []
+    left, expected, best = list(read), list[float](), list[int]()
     for row, vector in zip(rows, seen, strict=True):
         scores = [scale * cosine(vector, left.pop(0)) for _ in row.choices]
         expected.append(cross_entropy(scores, row.label))
@@ -176,7 +176,7 @@ def test_the_loss_on_answers_alone_by_the_models_own_template(drawn_set: DrawnSe
 
     batch = batch_of(objective, rows)
 
-    parts = []
+    parts = list[tuple[float, int]]()
     for row in rows:
         asked, said = row.prompt[0]["content"][0]["text"], row.completion[0]["content"][0]["text"]
         prompt = tokenizer.apply_chat_template(

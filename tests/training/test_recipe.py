@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from askance.errors import UsageError
-from askance.training import Recipe, recipe_names
+from askance.training import FitRecipe, recipe_names
 
 
 def test_recipes_of_the_papers_are_there() -> None:
@@ -16,7 +16,7 @@ def test_recipes_of_the_papers_are_there() -> None:
 
 @pytest.mark.parametrize("name", recipe_names())
 def test_every_field_says_where_it_is_from(name: str) -> None:
-    recipe = Recipe.named(name)
+    recipe = FitRecipe.named(name)
 
     assert {source.by for source in recipe.sources.values()} <= {"paper", "code", "ours"}
     assert {"data", "loss", "trained", "optimizer", "rates", "batch", "epochs", "metric"} <= recipe.sources.keys()
@@ -24,25 +24,25 @@ def test_every_field_says_where_it_is_from(name: str) -> None:
         assert source.by != "paper" or source.at, field
     assert recipe.form["fields"]["rates"] == {
         "value": list(recipe.fields.rates),
-        **{"by": recipe.sources["rates"].by},
+        "by": recipe.sources["rates"].by,
         **({"at": recipe.sources["rates"].at} if recipe.sources["rates"].at else {}),
         **({"why": recipe.sources["rates"].why} if recipe.sources["rates"].why else {}),
     }
 
 
 def test_what_the_papers_give() -> None:
-    whoops, clip, sherlock = map(Recipe.named, ("whoops-blip2", "newyorker-clip", "sherlock-clip"))
+    whoops, clip, sherlock = map(FitRecipe.named, ("whoops-blip2", "newyorker-clip", "sherlock-clip"))
 
     assert whoops.fields.trained == ("qformer.", "query_tokens")
     assert (whoops.fields.rates, whoops.fields.epochs) == ((1e-5, 5e-5), 15)
     assert (clip.fields.rates, clip.fields.batch, clip.fields.warmup) == ((5e-5, 1e-5, 5e-6), 32, 200)
     assert (sherlock.fields.rates, sherlock.fields.batch, sherlock.fields.every) == ((1e-5,), 512, 300)
-    assert Recipe.named("sherlock-t5").fields.optimizer == "adafactor"
-    assert Recipe.named("newyorker-t5").fields.longest == Recipe.named("t5-seq2seq").fields.longest == 512
+    assert FitRecipe.named("sherlock-t5").fields.optimizer == "adafactor"
+    assert FitRecipe.named("newyorker-t5").fields.longest == FitRecipe.named("t5-seq2seq").fields.longest == 512
 
 
 def test_a_changed_field_is_yours() -> None:
-    recipe = Recipe.named("newyorker-clip", rates="1e-4, 2e-4", epochs="3", augment="", patience=None)
+    recipe = FitRecipe.named("newyorker-clip", rates="1e-4, 2e-4", epochs="3", augment="", patience=None)
 
     assert recipe.fields.rates == (1e-4, 2e-4)
     assert (recipe.fields.epochs, recipe.fields.augment, recipe.fields.patience) == (3, (), None)
@@ -62,12 +62,12 @@ def test_a_changed_field_is_yours() -> None:
 )
 def test_other_fields_and_values_are_refused(changes: dict[str, object], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        Recipe.named("lora", **changes)
+        FitRecipe.named("lora", **changes)
 
 
 def test_an_unknown_recipe_is_refused_with_those_there_are() -> None:
     with pytest.raises(UsageError, match="There is no recipe 'loras'") as caught:
-        Recipe.named("loras")
+        FitRecipe.named("loras")
 
     assert "lora, newyorker-clip" in (caught.value.hint or "")
 
@@ -76,7 +76,7 @@ def test_a_file_of_ones_own_stands_on_a_recipe(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text("title: Mine\nbased_on: t5-seq2seq\nepochs: {value: 9, by: ours, why: tried}\n", encoding="utf-8")
 
-    recipe = Recipe.named(str(file))
+    recipe = FitRecipe.named(str(file))
 
     assert (recipe.name, recipe.fields.epochs, recipe.fields.optimizer) == ("mine", 9, "adafactor")
     assert recipe.sources["epochs"].why == "tried"
@@ -86,12 +86,12 @@ def test_a_field_without_a_source_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text("based_on: lora\nepochs: 9\n", encoding="utf-8")
 
-    with pytest.raises(UsageError, match="The field 'epochs' of the recipe .* does not say where it is from"):
-        Recipe.named(str(file))
+    with pytest.raises(UsageError, match=r"The field 'epochs' of the recipe .* does not say where it is from"):
+        FitRecipe.named(str(file))
 
 
 def test_notes_say_how_many_negatives_there_are() -> None:
-    recipe = Recipe.named("sherlock-clip", accumulate=4)
+    recipe = FitRecipe.named("sherlock-clip", accumulate=4)
 
     assert "each picture has 127 texts against it" in " ".join(recipe.notes)
     assert "pictures are flipped at random" in " ".join(recipe.notes)

@@ -115,4 +115,6 @@ def _beside(peft: Any, model: Any, config: Any) -> Any:
 
 
 def _peft(spec: str) -> Any:
-    return optional_library("peft", "train", lacking=f"An adapter of the model {spec!r} needs {{}}, which is not installed.")
+    return optional_library(
+        "peft", "train", lacking=f"An adapter of the model {spec!r} needs {{}}, which is not installed."
+    )
