@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from askance import __version__
 from askance.documents import parse_json
-from askance.errors import UsageError
+from askance.errors import UsageError, optional_library
 from askance.evals.run_folder import write_whole, writing_to
 from askance.models.local.folder import TRAINING_FILE, digest_of, find_folder, identity_of
 from askance.models.local.runtime import no_progress_bars, packages
@@ -147,6 +147,16 @@ class Fit:
             },
         }
 
+    def check_packages(self) -> None:
+        """Looks whether all is there that trains.
+
+        Raises:
+            MissingExtra: a package is not installed.
+        """
+        adapter = "adapter" in self.recipe.fields.trained
+        for library in ("torch", "transformers", "accelerate", *(("trl", "peft", "datasets") if adapter else ())):
+            optional_library(library, "train", lacking="Training needs {}, which is not installed.")
+
     def examples(self) -> tuple[list[TrainingExample], list[TrainingExample]]:
         """Those of training, whose pictures a control may exchange; and those of validation, as they are.
 
@@ -168,6 +178,7 @@ class Fit:
         """
         fields, name = self.recipe.fields, self.base.partition(":")[2]
         folder = self.folder
+        self.check_packages()
         packages(self.base)[1].set_seed(self.seed)
         if fields.loss != "completion":
             return encoder_objective(folder, self.local, fields, name=name, control=self.control)
@@ -196,6 +207,7 @@ def fit(training: Fit, out: Path, *, on_progress: OnProgress | None = None) -> d
     done = _begun(out, decides)
     if done.get("state") == "finished":
         return done
+    training.check_packages()
     with writing_to(out), _alone(out):
         begun = {"format": FORMAT, "state": "training", **decides}
         write_whole(out / TRAINING_FILE, _json(begun))
