@@ -394,7 +394,7 @@ def _write(made: MadeSet, options: SetOptions) -> None:
 
 
 def _told(out: Path, rows: Mapping[str, int], pictures: int | None, left: Mapping[str, int]) -> Iterator[Part]:
-    shown = "" if pictures is None else f" with {many(pictures, 'picture')}"
+    shown = "" if not pictures else f" with {many(pictures, 'picture')}"
     yield f"{out}: {many(sum(rows.values()), 'example')}{shown}"
     yield Columns([("split", "examples"), *((split, f"{count:,}") for split, count in rows.items())])
     if left:

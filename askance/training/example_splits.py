@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from askance.errors import UsageError
+from askance.errors import BadImage, UsageError
 from askance.evals.report.thumbnails import find_files
 from askance.evals.run_format import DESCRIPTION
 from askance.evals.suite.shots import TWINS
@@ -56,10 +57,7 @@ class EvaluationPictures:
         images = dict[str, Image]()
         digests = set[str]()
         for place in places:
-            if (place / DESCRIPTION).is_file():
-                found = _of_run(open_run(place))
-            else:
-                found = {digest: image for image in _in_place(place) if (digest := image_digest(image)) is not None}
+            found = _of_run(open_run(place)) if (place / DESCRIPTION).is_file() else _in_place(place)
             if not found:
                 raise UsageError(
                     f"There is no picture in {str(place)!r} to keep out.",
@@ -80,8 +78,13 @@ def _of_run(run: Run) -> dict[str, Image | None]:
     return found
 
 
-def _in_place(place: Path) -> list[Image]:
-    return [Image.from_path(file) for file in find_files(place)]
+def _in_place(place: Path) -> dict[str, Image | None]:
+    found = dict[str, Image | None]()
+    for image in map(Image.from_path, find_files(place)):
+        with suppress(BadImage):  # what is no picture is none to keep out
+            _ = image.info
+            found[image.sha256] = image
+    return found
 
 
 def split_by_group(

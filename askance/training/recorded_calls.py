@@ -110,8 +110,11 @@ def examples_of_runs(runs: Sequence[Run], wanted: CallFilter, *, pictures: Pictu
         pictures: finds the pictures.
 
     Raises:
-        UsageError: a run has no such score, or no judge with a card, or a line of it is malformed.
+        UsageError: no run has such a link, or one has no such score or no judge with a card, or is malformed.
     """
+    known = dict.fromkeys(link for run in runs for answer in run.answers for link in answer.prediction.links)
+    if unknown := [link for link in wanted.links if link not in known]:
+        raise UsageError(f"The runs have no link {unknown[0]!r}.", hint=f"They have {', '.join(known)}.")
     groups, calls = _Groups(), dict[str, _Call]()
     left_out, shown = Counter[str](), dict[str, str]()
     for run in runs:

@@ -96,6 +96,19 @@ RETRIEVAL = Recipe(
 )
 """Indexes of texts: askance with its extras `local` and `retrieval`, and a store of vectors that is a server."""
 
+TRL = Recipe(
+    packages=(
+        TORCH,
+        "transformers==5.24.0",
+        "trl==1.16.0",
+        "peft==0.21.2",
+        "accelerate==1.15.0",
+        "datasets==5.2.0",
+        "pillow",
+    )
+)
+"""What tunes models on training sets that askance made; askance itself is not there."""
+
 INSTALLED = Recipe(packages=("inspect-ai", "ipykernel", "nbclient"), extras="arrow,frames,hf,mlflow,ocr")
 """What reads exports, shows notebooks and reads slogans."""
 
