@@ -17,7 +17,7 @@ from askance.errors import UsageError
 from askance.terminal import echo
 
 if TYPE_CHECKING:
-    from askance.training import Fit, FitPlan, FitRecipe
+    from askance.training import Distillation, Fit, FitPlan, FitRecipe
     from askance.training.trainer import FitProgress
 
 commands = command_group("Training by a recipe.")
@@ -137,6 +137,41 @@ def recipes(
 
     listed = [FitRecipe.named(each) for each in ([name] if name else recipe_names())]
     return Report(lambda: [each.form for each in listed], lambda: _recipes(listed)).print(as_json=as_json)
+
+
+@commands.command("report")
+def report(
+    teacher: Annotated[Path, typer.Argument(metavar="TEACHER", help="Folder of the large model's run.")],
+    before: Annotated[Path, typer.Argument(metavar="BEFORE", help="Of the same task by the small one's base.")],
+    after: Annotated[Path, typer.Argument(metavar="AFTER", help="Of the same task by what was trained.")],
+    data: Annotated[
+        Path, typer.Option("--set", metavar="SET", help="The training set, none of whose pictures may be in the runs.")
+    ],
+    metric: Annotated[
+        str | None, typer.Option(help="The figure that is compared; by default the task's first.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the resampling.")] = 0,
+    as_json: AsJson = False,
+) -> int:
+    """Say what a small model has learnt of a large one: paired tests on held-out pictures, and dollars a thousand."""
+    from askance.evals.run import Run
+    from askance.training import TrainingSet, distillation
+
+    runs = [Run.open(folder) for folder in (teacher, before, after)]
+    made = distillation(*runs, data=TrainingSet.open(data), metric=metric, seed=seed)
+    return Report(lambda: made.form, lambda: _distillation(made), made.notes).print(as_json=as_json)
+
+
+def _distillation(made: Distillation) -> Iterator[Part]:
+    from askance.amounts import money
+    from askance.cli.compare import comparison_parts
+    from askance.training.distillation import ROLES_OF_RUNS
+
+    prices = ["not known" if each is None else money(each) for each in made.dollars]
+    rows = list(zip(ROLES_OF_RUNS, made.comparison.names, prices, strict=True))
+    yield Columns([("", "run", "1,000 pictures"), *rows], left=(0, 1))
+    yield ""
+    yield from comparison_parts(made.comparison)
 
 
 def _recipes(listed: Sequence[FitRecipe]) -> Iterator[Part]:
@@ -269,7 +304,7 @@ class _State:
     """What is said of the step under way."""
 
     def __init__(self) -> None:
-        self._text = "the model is loaded"
+        self._text = "loading the model"
 
     def tell(self, out: Path, done: FitProgress, number: int, rates: int) -> None:
         loss = "" if done.loss is None else f", loss {done.loss:.4g}"

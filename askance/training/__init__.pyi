@@ -1,3 +1,5 @@
+from .distillation import Distillation as Distillation
+from .distillation import distillation as distillation
 from .fit import Fit as Fit
 from .fit import FitPlan as FitPlan
 from .fit import fit as fit
