@@ -162,6 +162,21 @@ def report(
     return Report(lambda: made.form, lambda: _distillation(made), made.notes).print(as_json=as_json)
 
 
+@commands.command("page")
+def page(
+    folder: Annotated[Path, typer.Argument(metavar="OUT", help="Folder of a training, finished or under way.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="PAGE", help="The page to write: curves.html.")],
+) -> None:
+    """Draw the curves of a training's loss and of its validation on a page, with all that decided the result."""
+    from askance.evals.report.html import write_page
+    from askance.evals.report.training_page import training_page
+    from askance.training.fit import read_training
+
+    record, log = read_training(folder)
+    size = write_page(out, lambda _: training_page(record, log))
+    echo(f"The page is in {out} ({size / 1e6:.1f} MB).", err=True)
+
+
 def _distillation(made: Distillation) -> Iterator[Part]:
     from askance.amounts import money
     from askance.cli.compare import comparison_parts

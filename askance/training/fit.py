@@ -475,6 +475,25 @@ def _versions() -> dict[str, str]:
 # --- files ---
 
 
+def read_training(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """What `train.json` says, and the lines of the log.
+
+    Raises:
+        UsageError: no training is in the folder.
+    """
+    record = _read(folder / TRAINING_FILE)
+    if record.get("format") != FORMAT:
+        raise UsageError(f"There is no training in {str(folder)!r}.", hint="Name a folder of `askance train …`.")
+    lines = list[dict[str, Any]]()
+    with suppress(OSError):
+        for text in (folder / LOG).read_text(encoding="utf-8", errors="replace").splitlines():
+            with suppress(ValueError):
+                line: object = parse_json(text)
+                if isinstance(line, dict):
+                    lines.append(cast("dict[str, Any]", line))
+    return record, lines
+
+
 def _place(out: Path, rate: float, name: str) -> Path:
     return out / RATES / f"{rate:g}" / name
 
