@@ -142,6 +142,8 @@ def _of_two(comparison: RunsComparison) -> Iterator[str]:
     if first is not None and first.by_sample is not None:
         better, worse, tied = first.by_sample
         yield f"By {first.metric}: {one} better on {many(better, 'sample')}, {other} on {worse:,}, as good on {tied:,}."
+    if comparison.categories is not None:
+        yield comparison.categories.sentence
     yield (
         f"{many(len(common.rows), 'sample')} in both, {common.alone[0]:,} in the first alone, "
         f"{common.alone[1]:,} in "

@@ -173,6 +173,7 @@ def _opened(options: RecordOptions, stack: ExitStack) -> tuple[list[Run], dict[s
     """
     from askance.evals.analysis.pack import open_pack
     from askance.evals.run import Run
+    from askance.replay import without_password
 
     named = options.run or []
     if bool(named) == (options.store is not None):
@@ -185,9 +186,10 @@ def _opened(options: RecordOptions, stack: ExitStack) -> tuple[list[Run], dict[s
         runs += stack.enter_context(open_pack(path)).runs if path.is_file() else Run.open_all([path])
     if named and not runs:
         raise UsageError(f"There is no run in {str(named[0])!r}.", hint="Name the folder of a run, or one of runs.")
+    store = None if options.store is None else str(without_password(options.store))
     prompts = {name: digest for run in runs for name, digest in run.solver.get("prompts", {}).items()}
     facts = [{"run": run.path.name, "task": run.task, **run.facts} for run in runs]
-    return runs, {"command": "records", "runs": facts, "store": options.store, "prompts": prompts}
+    return runs, {"command": "records", "runs": facts, "store": store, "prompts": prompts}
 
 
 def _examples(options: RecordOptions, wanted: CallFilter, runs: Sequence[Run], stack: ExitStack) -> RecordedExamples:

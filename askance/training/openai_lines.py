@@ -17,7 +17,15 @@ from askance.chat import JsonObject
 from askance.errors import UsageError
 from askance.evals.run_folder import replacing, writing_to
 from askance.images import Image, ImagePolicy, Shown
-from askance.training.training_set import ChatExample, ChoiceExample, PairExample, Split, TextExample, TrainingExample
+from askance.training.training_set import (
+    ChatExample,
+    ChoiceExample,
+    PairExample,
+    Split,
+    TextExample,
+    TrainingExample,
+    check_splits,
+)
 
 MOST_PICTURES = 10
 """Of a line."""
@@ -41,10 +49,12 @@ def write_openai_lines(
         How many lines each split has, and how many examples were left out, by reason.
 
     Raises:
-        UsageError: the examples are pictures with texts to choose from, or too few are left.
+        UsageError: the examples are pictures with texts to choose from, too few are left, or two splits share a group
+            or a picture.
         BadImage: a picture cannot be read.
         StoreError: the folder cannot be written.
     """
+    check_splits(splits)
     left_out = Counter[str]()
     texts: dict[Split, list[str]] = {}
     for split, examples in splits.items():

@@ -104,6 +104,9 @@ PictureFinder: TypeAlias = Callable[[Mapping[str, str]], Mapping[str, Image]]
 def examples_of_runs(runs: Sequence[Run], wanted: CallFilter, *, pictures: PictureFinder) -> RecordedExamples:
     """The calls that the answers of runs rest on, as examples; each call once.
 
+    A call without a picture that stands alike for several of them is left out: it would tell of one what is asked of
+    another.
+
     Args:
         runs: evaluations, or chains over pictures.
         wanted: which calls.
@@ -112,11 +115,9 @@ def examples_of_runs(runs: Sequence[Run], wanted: CallFilter, *, pictures: Pictu
     Raises:
         UsageError: no run has such a link, or one has no such score or no judge with a card, or is malformed.
     """
-    known = dict.fromkeys(link for run in runs for answer in run.answers for link in answer.prediction.links)
-    if unknown := [link for link in wanted.links if link not in known]:
-        raise UsageError(f"The runs have no link {unknown[0]!r}.", hint=f"They have {', '.join(known)}.")
+    _check_links(runs, wanted)
     groups, calls = _Groups(), dict[str, _Call]()
-    left_out, shown = Counter[str](), dict[str, str]()
+    left_out, shown, asked_by = Counter[str](), dict[str, str](), dict[str, set[str]]()
     for run in runs:
         _check_scores(run, wanted)
         suite = run.task.partition("/")[0]
@@ -130,17 +131,21 @@ def examples_of_runs(runs: Sequence[Run], wanted: CallFilter, *, pictures: Pictu
                 also=_aliases(answer, digest),
                 about=[] if digest is None else [digest],
             )
+            for key in _keys_of(answer, wanted):
+                asked_by.setdefault(key, set()).add(group)
             if (why := _unwanted(answer, wanted)) is not None:
                 left_out[why] += 1
                 continue
             for link, key in _calls_of(answer, wanted, left_out):
-                if key in calls:
-                    groups.join(group, calls[key].group)
-                elif (record := run.records.get(key)) is None:
+                record = run.records.get(key)
+                if record is None:
                     left_out["not on record"] += 1
                 elif record.kind == "chat":
-                    calls[key] = _Call(record, _meta(record, answer, link), group)
-    return _made([*calls.values()], groups, left_out, wanted=wanted, pictures=pictures(shown))
+                    calls.setdefault(key, _Call(record, _meta(record, answer, link), group))
+    own = [call for key, call in calls.items() if len({*map(groups.root, asked_by[key])}) == 1]
+    if shared := len(calls) - len(own):
+        left_out["the same words are about several pictures"] = shared
+    return _made(own, groups, left_out, wanted=wanted, pictures=pictures(shown))
 
 
 def examples_of_records(records: Iterable[Record], wanted: CallFilter, *, pictures: PictureFinder) -> RecordedExamples:
@@ -289,6 +294,17 @@ def _aliases(answer: SampleResult, digest: str | None) -> Iterator[str]:
 # --- which calls ---
 
 
+def _check_links(runs: Sequence[Run], wanted: CallFilter) -> None:
+    """Checks that the links are there whose calls are taken.
+
+    Raises:
+        UsageError: one is in no run.
+    """
+    known = dict.fromkeys(link for run in runs for answer in run.answers for link in answer.prediction.links)
+    if unknown := [link for link in wanted.links if link not in known]:
+        raise UsageError(f"The runs have no link {unknown[0]!r}.", hint=f"They have {', '.join(known)}.")
+
+
 def _check_scores(run: Run, wanted: CallFilter) -> None:
     """Checks that a run has the scores by which its answers are chosen.
 
@@ -328,8 +344,14 @@ def _unwanted(answer: SampleResult, wanted: CallFilter) -> str | None:
     return next((f"{name} below {value:g}" for name, value in least.items() if values.get(name, -inf) < value), None)
 
 
+def _keys_of(answer: SampleResult, wanted: CallFilter) -> Iterator[str]:
+    """All calls for the links that are taken, be the answer wanted or not."""
+    links = answer.prediction.links.items()
+    return (str(key) for link, form in links if not wanted.links or link in wanted.links for key in form["calls"])
+
+
 def _calls_of(answer: SampleResult, wanted: CallFilter, left_out: Counter[str]) -> Iterator[tuple[str, str]]:
-    """The calls that an answer rests on: link and key."""
+    """The calls of an answer that may become examples: link and key."""
     for link, form in answer.prediction.links.items():
         if wanted.links and link not in wanted.links:
             continue
@@ -375,7 +397,8 @@ def _check_reply(record: Record, wanted: CallFilter, asked_again: Collection[str
         if record.key in asked_again:
             raise _Unfit("the reply was asked for again")
         return
-    names = [str(name) for name in schema.get("required", ())]
+    required: Any = schema.get("required")
+    names = [str(name) for name in cast("list[Any]", required)] if isinstance(required, list) else []
     try:
         fields = json_object(str(record.response.get("text", "")), names)
     except Unreadable:
@@ -403,7 +426,7 @@ def _schema_of(record: Record) -> JsonObject:
     """The schema that the answer had to fit, so that answers of a student can be held against it."""
     form: Any = record.request.get("response")
     schema = cast("JsonObject", form).get("schema") if isinstance(form, dict) else None
-    return {} if schema is None else {"schema": schema}
+    return {"schema": schema} if isinstance(schema, dict) else {}
 
 
 def _example(record: Record, meta: JsonObject, *, group: str, pictures: Mapping[str, Image]) -> ChatExample:

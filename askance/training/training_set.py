@@ -2,7 +2,7 @@
 
     SET/manifest.json               what it was made of, what was left out, licences, digests
     SET/train/metadata.parquet      a row an example
-    SET/train/pictures/SHA256.jpg   each picture once
+    SET/train/pictures/SHA256.jpeg  each picture once
     SET/validation/…, SET/test/…    the same
 
 This is the layout `imagefolder` of `datasets`, so `load_dataset(SET)` gives the splits with their pictures, which stay

@@ -111,14 +111,16 @@ def test_the_tables_of_whoops_are_there() -> None:
     assert {number: (len(table.rows), len(table.columns)) for number, table in reference.tables.items()} == {
         1: (15, 4),
         2: (8, 5),
+        3: (1, 8),
     }
+    assert sum(value or 0 for value in reference.tables[3].rows[0].values) == 100
     assert judged.value("ground-truth caption", "GPT3", column="judge") == 70
     assert judged.value("people", "people", column="judge") is None
     assert [other.value("fine-tuned", "BLIP2 FlanT5-XXL", column=column) for column in other.columns] == [
         *(42, 177, 21, 57, 84)
     ]
-    assert (reference.sets["questions"].n, len(reference.in_text)) == (3374, 6)
-    assert len({row.names for table in reference.tables.values() for row in table.rows}) == 23
+    assert (reference.sets["questions"].n, len(reference.in_text)) == (3374, 10)
+    assert len({row.names for table in reference.tables.values() for row in table.rows}) == 24
 
 
 def test_people_and_the_judge_differ_most_about_the_weakest_model() -> None:

@@ -250,6 +250,13 @@ def whoops(tasks: Mapping[str, type[Task]]) -> dict[str, Cases]:
             ],
             pairs=[*pairs, *further],
         )
+    errors = tasks["whoops/caption-errors"]
+    found[errors.name] = Cases(
+        base={"data": "@triplets", **EYE},
+        alone={"context": [*contexts(errors), "T_V"], "labels": ["@caption labels"], "limit": [1, 0]},
+        more=MODELS,
+        pairs=[CONTROLLED],
+    )
     return found
 
 

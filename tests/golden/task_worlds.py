@@ -298,6 +298,8 @@ def weird(folder: Path) -> World:
         "pair ids": folder / "pair-ids.txt",
         "pairs": whoops.pairs(folder / "own-pairs"),
         "card": _card(folder / "card.json"),
+        "triplets": whoops.triplets(folder / "triplets", {}),
+        "caption labels": whoops.triplets(folder / "judged", {"t1#weird": ("cup cup cup", False)}) / "labels.csv",
     }
     return World(folder=folder, named={**COMMON, **{name: _is(value) for name, value in named.items()}})
 

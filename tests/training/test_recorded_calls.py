@@ -75,18 +75,29 @@ def seen(request: ChatRequest) -> Any:
 
 
 def test_all_calls_about_a_picture_are_one_group_be_they_of_two_runs() -> None:
-    made = examples_of_runs(
-        [run_over(narration=seen), run_over(unusual={"unusual": "Nothing."})], CallFilter(), pictures=at_hand
+    two = [run_over(narration=seen), run_over(narration=seen, unusual={"unusual": "Nothing."})]
+
+    made = examples_of_runs(two, CallFilter(), pictures=at_hand)
+
+    assert {example.group for example in made.examples} == {*made.names} == {*made.pictures}
+    assert len(made.pictures) == 3
+    assert {len(example.images) for example in made.examples} == {0, 1}, "the step that reads words is among them"
+    assert all({*pictures} <= made.names[group] for group, pictures in made.pictures.items())
+
+
+def test_words_that_stand_for_several_pictures_are_left_out_though_one_is_not_wanted() -> None:
+    scores = [Score(values={"accuracy": value}) for value in (1.0, 0.0)]
+
+    made = examples_of_runs([run_over(PICTURES[:2])], CallFilter(links=("description",)), pictures=at_hand)
+    unwanted = examples_of_runs(
+        [run_over(PICTURES[:2], scores)],
+        CallFilter(links=("description",), min_scores={"accuracy": 1}),
+        pictures=at_hand,
     )
 
-    groups = {example.group for example in made.examples}
-    assert groups == {*made.names} == {*made.pictures}
-    assert len(groups) == 3 - 2, "the second run asked one text about all three pictures"
-    assert {len(example.images) for example in made.examples} == {0, 1}, "the step that reads words is among them"
-
-    made = examples_of_runs([run_over(narration=seen)], CallFilter(), pictures=at_hand)
-    assert len({example.group for example in made.examples}) == len(made.pictures) == 3
-    assert all({*pictures} <= made.names[group] for group, pictures in made.pictures.items())
+    assert made.examples == unwanted.examples == []
+    assert made.left_out["the same words are about several pictures"] == 1
+    assert len(made.pictures) == 2
 
 
 REFUSED = ChatResponse(text="I cannot", refusal="I cannot")

@@ -12,6 +12,7 @@ from askance.amounts import many
 from askance.chains.link import link_named
 from askance.errors import UsageError
 from askance.evals.analysis.asked_cost import asked_costs
+from askance.evals.analysis.category_wins import CATEGORY, category_wins
 from askance.evals.analysis.configuration import difference_rows, differences
 from askance.evals.analysis.equal_cost import PricedRun, cost_curve, families_of, mean_dollars
 from askance.evals.analysis.gain import PairOfAnswers, looking_gain, looks
@@ -46,6 +47,7 @@ from askance.statistics import (
 if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.analysis.asked_cost import AskedCost
+    from askance.evals.analysis.category_wins import CategoryWins
     from askance.evals.analysis.configuration import ConfigurationDifference, DifferenceRow
     from askance.evals.analysis.equal_cost import CostCurve
     from askance.evals.analysis.gain import LookingGain
@@ -363,6 +365,20 @@ class RunsComparison:
         return looking_gain(pairs, without=names[0], looking=names[1], metric=values.metric, seed=self.seed)
 
     @cached_property
+    def categories(self) -> CategoryWins | None:
+        """Of two runs, who wins in how many categories; None where samples have none, or no worth of their own."""
+        values = self.values
+        if values is None or len(self.runs) != 2:
+            return None
+        rows = [
+            (row[0].sample.tags.get(CATEGORY), (worths[0], worths[1]))
+            for row, worths in zip(self.common.rows, values.values, strict=True)
+            if worths[0] is not None and worths[1] is not None
+        ]
+        names = self.names[0], self.names[1]
+        return category_wins(rows, names=names, metric=values.metric, higher=values.higher)
+
+    @cached_property
     def looking(self) -> tuple[bool, ...]:
         """By run, whether any of its answers came about by looking with tools."""
         return tuple(any(looks(row[place]) for row in self.common.rows) for place in range(len(self.runs)))
@@ -438,6 +454,7 @@ class RunsComparison:
             "pairs": self.pairs,
             "metrics": [each.form() for each in self.metrics],
             **self._looking_forms(),
+            **({} if self.categories is None else {"categories": self.categories.form()}),
             **({"ways_out": ways} if (ways := [*self.ways_out]) else {}),
             **(self._link_forms() if self.of_pictures else {}),
             "differences": [{"place": each.place, "values": list(each.values)} for each in self.differences],

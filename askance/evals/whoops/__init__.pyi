@@ -1,3 +1,4 @@
+from .caption_errors import CaptionErrors as CaptionErrors
 from .captioning import Captioning as Captioning
 from .data_check import WhoopsReport as WhoopsReport
 from .data_check import check as check

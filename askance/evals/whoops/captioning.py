@@ -75,7 +75,7 @@ class Captioning(WhoopsTask):
     def question(self) -> Question:
         context = self.model.parsed_context
         asks_tool = context.picture and not self.examples.shots  # a tool takes no examples
-        agent, asks = (_captioner, picture) if asks_tool else (CaptionWriter, context.visual_question)
+        agent, asks = (captioner, picture) if asks_tool else (CaptionWriter, context.visual_question)
         return Question(name="captioning", agent=agent, asks=asks, given=self.given)
 
     @override
@@ -96,7 +96,8 @@ class Captioning(WhoopsTask):
         return self.by_category(plain, PLAIN_WORDS.metric.name)
 
 
-def _captioner(model: Model, *, sees: bool) -> Node[Any, Any]:  # noqa: ARG001  # as agents are made
+def captioner(model: Model, *, sees: bool) -> Node[Any, Any]:  # noqa: ARG001  # as agents are made
+    """The tool that captions a picture."""
     return caption(model)
 
 

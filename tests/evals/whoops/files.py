@@ -159,3 +159,18 @@ def pairs(folder: Path, count: int = 3) -> Path:
         data = (PICTURES / "plain-coffee.jpg").read_bytes() + bytes(number)  # what is behind the end is not looked at
         (folder / "normal" / f"{IDS[number]}.png").write_bytes(data)
     return folder
+
+
+def triplets(folder: Path, labels: Mapping[str, tuple[str, bool]], *, names: Sequence[str] = ("t1", "t2")) -> Path:
+    """Triplets of a weird, a normal and a natural picture, and what people say of captions, by sample."""
+    number = 0
+    for name in names:
+        for kind in ("weird", "normal", "natural"):
+            (folder / kind).mkdir(parents=True, exist_ok=True)
+            number += 1
+            data = (PICTURES / "plain-coffee.jpg").read_bytes() + bytes(number)
+            (folder / kind / f"{name}.png").write_bytes(data)
+    rows = [{"id": key, "caption": caption, "right": str(right).lower()} for key, (caption, right) in labels.items()]
+    if rows:
+        write_table(folder / "labels.csv", rows)
+    return folder

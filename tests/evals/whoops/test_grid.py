@@ -78,6 +78,7 @@ def runner(tmp_path_factory: pytest.TempPathFactory) -> GridRunner:
     files.write_table(data / "pairs" / "pairs.csv", pairs)
     for at, name in enumerate(f"{start}{at}.png" for at in range(3) for start in "wn"):
         (data / "pairs" / name).write_bytes((PICTURES / "plain-coffee.jpg").read_bytes() + bytes(at))
+    files.triplets(data / "triplets", {"t1#weird": ("A cup.", False), "t1#normal": ("A cup.", True)})
     recipe = Recipe(domain="explanations", kinds=("verb", "object", "adjective", "causal"), most=1)
     generate(statements(Whoops.open(data)), negatives_writer(), out=data / "hard", recipe=recipe)
     grid = read_grid("whoops")
