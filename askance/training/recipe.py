@@ -13,7 +13,7 @@ A file of `askance/training/recipes/` is YAML. Each field is a value, its source
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Self, cast
 
@@ -115,6 +115,8 @@ class FitRecipe:
     fields: RecipeFields
     sources: Mapping[str, FieldSource]
     """By name of a field; those that a recipe does not speak of have none."""
+    warnings: tuple[str, ...] = ()
+    """What its author would have everybody know who trains by it."""
 
     @classmethod
     def named(cls, name: str, **changes: Any) -> FitRecipe:
@@ -151,7 +153,7 @@ class FitRecipe:
         split = {name: _listed(value) if _is_list(name) else value for name, value in changes.items()}
         fields = _checked({**self.fields.model_dump(), **split}, self.name)
         sources = {**self.sources, **dict.fromkeys(changes, FieldSource(by="yours"))}
-        return type(self)(name=self.name, title=self.title, fields=fields, sources=sources)
+        return replace(self, fields=fields, sources=sources)
 
     @property
     def form(self) -> dict[str, Any]:
@@ -171,6 +173,7 @@ class FitRecipe:
     @property
     def notes(self) -> Iterator[str]:
         """What there is to know before a model is trained so."""
+        yield from self.warnings
         values = self.fields
         if values.loss == "batch-infonce":
             part = values.batch // values.accumulate
@@ -189,7 +192,7 @@ def recipe_names() -> tuple[str, ...]:
 
 def _read(file: Path) -> FitRecipe:
     content = read_yaml(file, what="a recipe")
-    about = {"title", "based_on"}
+    about = {"title", "based_on", "warnings"}
     base = _read(FOLDER / f"{content['based_on']}.yaml") if content.get("based_on") in recipe_names() else None
     sources, values = dict(base.sources) if base else {}, dict(base.fields.model_dump()) if base else {}
     for name, entry in content.items():
@@ -204,7 +207,11 @@ def _read(file: Path) -> FitRecipe:
         values[name] = table["value"]
         sources[name] = FieldSource(by=table["by"], at=str(table.get("at", "")), why=str(table.get("why", "")))
     return FitRecipe(
-        name=file.stem, title=str(content.get("title", "")), fields=_checked(values, file.stem), sources=sources
+        name=file.stem,
+        title=str(content.get("title", "")),
+        fields=_checked(values, file.stem),
+        sources=sources,
+        warnings=tuple(map(str, content.get("warnings") or ())),
     )
 
 

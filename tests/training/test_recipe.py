@@ -93,5 +93,6 @@ def test_a_field_without_a_source_is_refused(tmp_path: Path) -> None:
 def test_notes_say_how_many_negatives_there_are() -> None:
     recipe = FitRecipe.named("sherlock-clip", accumulate=4)
 
+    assert "sees no picture reaches 94 %" in next(iter(FitRecipe.named("whoops-blip2", epochs=1).notes))
     assert "each picture has 127 texts against it" in " ".join(recipe.notes)
     assert "pictures are flipped at random" in " ".join(recipe.notes)
