@@ -52,7 +52,7 @@ GROUPS = {
         about="indexes of texts: by the command, at their largest, in three stores", cap=480, words=ON_EVERY_CORE
     ),
     "training": Group(
-        about="training sets, learnt by TRL alone; every recipe on tiny models, killed and gone on with", cap=600
+        about="training sets, learnt by TRL alone; every recipe on tiny models, killed and gone on with", cap=180
     ),
     "postgres": Group(about="records in a database that workers share", cap=240),
     "vllm": Group(about="`vllm:` models: a server of its own, at an address, in process", cap=800, words=ON_EVERY_CORE),

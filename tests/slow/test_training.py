@@ -38,7 +38,7 @@ def test_recipes_on_tiny_models(training_python: Path) -> None:
     command = [str(training_python), "-m", "pytest", "-q", "--run-slow", "-n", "2", *suites]
     # Each model has one thread, as two that wait for each other are slower than one.
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=500, check=False, env=environment)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=170, check=False, env=environment)
 
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
     assert " passed" in done.stdout
@@ -53,16 +53,12 @@ def test_the_command_trains_and_the_adapter_answers(
     train = ("train", "lora", "set", "--base", f"hf:{tiny}", "-o", "adapter", "--epochs", "1", "--device", "cpu")
     asked = ("run", "verbalize", "photos/coffee.png", "--vlm", f"hf:{tiny}?adapter=adapter&max_tokens=20", "--json")
 
-    planned = place.run_by(training_python, [*train, "--plan", "--json"], quick)
     trained = place.run_by(training_python, [*train, "--merge", "merged", "--json"], quick)
-    again = place.run_by(training_python, [*train, "--json"], quick)
     live = place.run_by(training_python, asked, quick)
     replayed = place.run(*asked, "--replay")
 
-    assert (planned.code, trained.code, again.code) == (0, 0, 0), planned.err + trained.err + again.err
-    assert json.loads(planned.out)["steps"] == 3
+    assert trained.code == 0, trained.err
     assert json.loads(trained.out)[0]["selected"]["step"] == 3
-    assert json.loads(again.out) == json.loads(trained.out)
     assert (place.folder / "merged" / "model.safetensors").is_file()
     assert live.calls, live.err
     assert replayed.lasting == live.lasting

@@ -22,7 +22,7 @@ COLOURS = {
     "yellow": (230, 210, 40),
     "purple": (150, 50, 180),
 }
-SHAPES = ("circle", "square", "triangle", "cross")
+SHAPES = ("circle", "triangle", "cross")
 THINGS = [(colour, shape) for colour in COLOURS for shape in SHAPES]
 SIDE = 32
 KindOfSet = Literal["chat", "words", "pairs", "choices", "text"]
@@ -37,8 +37,6 @@ def picture(colour: str, shape: str, draw: random.Random) -> Image:
     match shape:
         case "circle":
             pen.ellipse((x - r, y - r, x + r, y + r), fill=ink)
-        case "square":
-            pen.rectangle((x - r, y - r, x + r, y + r), fill=ink)
         case "triangle":
             pen.polygon([(x, y - r), (x - r, y + r), (x + r, y + r)], fill=ink)
         case _:

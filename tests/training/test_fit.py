@@ -198,7 +198,7 @@ def forked(do: Callable[[], object]) -> int:
     [
         ("newyorker-clip", {"augment": ("flip", "jitter", "grey"), "every": 2, "epochs": 4, "patience": 9}),
         ("lora", {"dropout": 0.3, "every": 2, "epochs": 4}),
-        ("whoops-blip2", {"epochs": 4, "rates": (1e-3, 1e-2)}),
+        pytest.param("whoops-blip2", {"epochs": 4, "rates": (1e-3, 1e-2)}, marks=pytest.mark.soak),
     ],
 )
 def test_killed_and_gone_on_with_equals_the_whole(

@@ -22,7 +22,7 @@ HELD_OUT = 200
 
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory: pytest.TempPathFactory) -> TrainingSet:
-    return make_set(tmp_path_factory.mktemp("drawn") / "set", "choices", train=1_000, validation=100)
+    return make_set(tmp_path_factory.mktemp("drawn") / "set", "choices", train=800, validation=100)
 
 
 async def right_share(folder: Path) -> float:
@@ -38,7 +38,7 @@ async def right_share(folder: Path) -> float:
 
 def trained(control: Control | None, drawn: TrainingSet, learner: Learner, out: Path) -> Path:
     """The recipe at a rate for weights that have learnt nothing yet; jitter would change the colours that are asked."""
-    changes = {"rates": (1e-3,), "schedule": "linear", "warmup": 10, "epochs": 8, "augment": ()}
+    changes = {"rates": (1e-3,), "schedule": "linear", "warmup": 10, "epochs": 6, "augment": ()}
     recipe = FitRecipe.named("newyorker-clip", **changes)
     fit(Fit(recipe=recipe, data=drawn, base=f"clip:{learner('clip')}", control=control, device="cpu"), out)
     return out
