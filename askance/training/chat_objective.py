@@ -117,8 +117,8 @@ class _Chats:
             "labels": _padded(torch, labels, IGNORED),
         }
         for kind in made[0].types:
-            lines = [[*row.types[kind], *self._end][: len(line)] for row, line in zip(made, ids, strict=True)]
-            batch[kind] = _padded(torch, [[*line[: -len(self._end)], *[0] * len(self._end)] for line in lines], 0)
+            lines = [[*row.types[kind], *[0] * len(self._end)] for row in made]
+            batch[kind] = _padded(torch, [each[: len(line)] for each, line in zip(lines, ids, strict=True)], 0)
         return batch | self._pictures(made)
 
     def _row(self, example: ChatExample) -> BatchRow:

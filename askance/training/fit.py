@@ -283,7 +283,8 @@ def _outcomes(training: Fit, out: Path, on_progress: OnProgress | None) -> tuple
             "versions": _versions(),
         }
         part = _place(out, rate, f"{WEIGHTS}.part")
-        shutil.rmtree(part, ignore_errors=True)
+        for begun in (part, _place(out, rate, WEIGHTS)):
+            shutil.rmtree(begun, ignore_errors=True)
         with no_progress_bars(objective.runtime.transformers):
             objective.save(part)
         part.replace(_place(out, rate, WEIGHTS))
