@@ -18,6 +18,7 @@ from askance.models.local.adapter import LoraShape, add_adapter, save_adapter
 from askance.models.local.batch_row import BatchRow, to_row
 from askance.models.local.transformers_model import load_model
 from askance.training.objective import Control, DrawnExample, Objective, Tensors, freeze_all_but
+from askance.training.training_set import ChatExample
 from askance.training.weights import save_weights
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from askance.models.local.transformers_model import TransformersModel
     from askance.models.settings import Local
     from askance.training.recipe import RecipeFields
-    from askance.training.training_set import ChatExample
 
 IGNORED = -100
 """Label of a token that adds nothing to the loss."""
@@ -95,6 +95,7 @@ class _Chats:
         self._blind = blind
         self._end = end_of(model, writer)
         self._id = ModelId("hf", model.runtime.spec.removeprefix("hf:"))
+        self._known = dict[int, tuple[ChatExample, BatchRow]]()
 
     def __call__(self, rows: Sequence[DrawnExample]) -> Tensors:
         """The batch, padded on the right."""
@@ -122,13 +123,18 @@ class _Chats:
         return batch | self._pictures(made)
 
     def _row(self, example: ChatExample) -> BatchRow:
+        if (known := self._known.get(id(example))) is not None:
+            return known[1]
         request = request_of(example, self._id)
         if not example.images and self._model.text_model is not self._model.model:
             raise UsageError(
                 f"A chat without a picture cannot teach a model of the kind {self._model.kind!r}.",
                 hint="Leave such chats out of the set.",
             )
-        return to_row(request, self._model, self._writer)
+        row = to_row(request, self._model, self._writer)
+        if not example.images:  # tokens alone take little room, and are the same in each epoch
+            self._known[id(example)] = (example, row)
+        return row
 
     def _pictures(self, rows: Sequence[BatchRow]) -> Tensors:
         """What goes with the pictures of all rows; where rows have unequal parts of it, they are padded with zeros."""
