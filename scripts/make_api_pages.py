@@ -12,7 +12,14 @@ PAGES = Path(__file__).resolve().parent.parent / "docs" / "api"
 FACES = (
     *("askance", "askance.images", "askance.chains", "askance.tools", "askance.agents", "askance.models"),
     *("askance.prompts", "askance.replay", "askance.nodes", "askance.evals", "askance.evals.suite"),
-    *("askance.investigator", "askance.scale", "askance.otel", "askance.retrieval", "askance.statistics", "askance.testing"),
+    *(
+        "askance.investigator",
+        "askance.scale",
+        "askance.otel",
+        "askance.retrieval",
+        "askance.statistics",
+        "askance.testing",
+    ),
     "askance.training",
 )
 """Modules whose names are for users."""

@@ -61,7 +61,7 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "aiohttp": ("askance.models.openai.transport",),
     "bm25s": ("askance.retrieval.bm25",),
     "chromadb": (),
-    "datasets": ("askance.data_table.hub_table", "askance.evals.exports.frames"),
+    "datasets": ("askance.data_table.hub_table", "askance.evals.exports.frames", "askance.training.trainer"),
     "diskcache": ("askance.replay*",),
     "filelock": (
         "askance.evals.run_folder",
@@ -103,6 +103,7 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "openai": ("askance.models.*openai*",),
     "opentelemetry": ("askance.otel.span_collector", "askance.otel.span_tracer"),
     "pandas": ("askance.evals.exports.frames",),
+    "peft": ("askance.models.local.adapter",),
     "polars": ("askance.evals.exports.frames",),
     "pyarrow": (
         "askance.data_table.*",
@@ -117,6 +118,7 @@ VENDORS: dict[str, tuple[str, ...]] = {
         "askance.investigator*",
         "askance.mcp.mcp_server",
         "askance.models.*langchain*",
+        "askance.training.recipe",
         *RUNNABLE_PACKAGES,
     ),
     "rapidfuzz": ("askance.evals.suite.answer_match",),
@@ -134,6 +136,7 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "tenacity": ("askance.models*", "askance.replay.sqlite_ledger"),
     "torch": ("askance.models.local.*",),
     "transformers": ("askance.models.local.*",),
+    "trl": ("askance.training.trainer",),
     "typer": ("askance.cli*",),
     "uvicorn": ("askance.mcp.mcp_server",),
     "vllm": ("askance.models.vllm.*",),

@@ -97,7 +97,7 @@ def compare(
         places = None if no_images else images or []
         _write_page(html, comparison, places, megabytes=images_mb, beside=beside, quiet=as_json)
     if form is None:
-        Report(comparison.form, lambda: _comparison_parts(comparison)).print(as_json=as_json)
+        Report(comparison.form, lambda: comparison_parts(comparison)).print(as_json=as_json)
     else:
         echo(rendered(table_of_comparison(comparison, digits=digits), form, layout), end="")
 
@@ -121,7 +121,7 @@ def _write_page(
         print_page(out, size, pictures)
 
 
-def _comparison_parts(comparison: RunsComparison) -> Iterator[Part]:
+def comparison_parts(comparison: RunsComparison) -> Iterator[Part]:
     """A comparison in words: two runs in sentences, more of them in a table."""
     if comparison.of_pictures:
         yield from _of_pictures(comparison)

@@ -268,7 +268,7 @@ def _task_options(
         UsageError: an option is given that the task does not take, or one that cannot be read.
     """
     from askance.evals.task import WORKSPACE
-    from askance.evals.task_options import ROLES
+    from askance.evals.task_options import ROLES, of_own_fold
     from askance.workspace import Role
 
     takes = task.takes()
@@ -286,6 +286,7 @@ def _task_options(
             and (name := work.default_model(role))
         ):
             options[role] = name
+    options = of_own_fold(options)
     options |= {role: work.model(options[role]) for role in ROLES if options.get(role) is not None}
     shared = dict(zip(WORKSPACE, (work.engine, work.library, tuple(command_options.allow_folder or ())), strict=True))
     if command_options.allow_folder and "allow_folders" not in task.model_fields:

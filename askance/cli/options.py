@@ -57,12 +57,13 @@ def spelled_out(command: Callable[..., None]) -> Callable[..., None]:
     return called
 
 
-def named_values(texts: Sequence[str], *, of: str) -> dict[str, str]:
+def named_values(texts: Sequence[str], *, of: str, flag: str = "-T") -> dict[str, str]:
     """The values that `-T NAME=VALUE` gives, by name; of one name the last.
 
     Args:
         texts: what stands behind each `-T`.
         of: what takes them: `a task`.
+        flag: in the place of `-T`.
 
     Raises:
         UsageError: a text has no name or no value.
@@ -72,7 +73,7 @@ def named_values(texts: Sequence[str], *, of: str) -> dict[str, str]:
         name, equals, value = text.partition("=")
         name = name.strip().replace("-", "_")
         if not equals or not name:
-            raise UsageError(f"{text!r} is no option of {of}.", hint="Write `-T name=value`.")
+            raise UsageError(f"{text!r} is no option of {of}.", hint=f"Write `{flag} name=value`.")
         values[name] = value
     return values
 

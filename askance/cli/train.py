@@ -1,4 +1,4 @@
-"""`askance train`: training sets made of data sets and of recorded runs."""
+"""`askance train`: training sets made of data sets and of recorded runs, and training by a recipe."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from askance.amounts import many
 from askance.cli.columns import Columns, Part, Report, Section
 from askance.cli.group import command_group
 from askance.cli.options import AsJson, spelled_out
+from askance.cli.train_recipe import commands
 from askance.errors import UsageError
 from askance.terminal import echo
 
@@ -25,9 +26,10 @@ if TYPE_CHECKING:
     from askance.training import MadeSet
     from askance.training.recorded_calls import CallFilter, RecordedExamples
 
-app = command_group("Small models of one's own: training sets.")
+app = command_group("Small models of one's own: training sets, and training by a recipe.")
 data = command_group("Make a training set: a folder that `datasets` and TRL load by themselves.")
 app.add_typer(data, name="data")
+app.add_typer(commands)
 
 
 @dataclass(frozen=True, kw_only=True)

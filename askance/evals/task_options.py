@@ -31,6 +31,28 @@ ROLES = ("vlm", "llm", "combiner")
 """Options that are models: `vlm` sees the picture, `llm` reasons over words, `combiner` makes T_V."""
 
 
+FOLD = "{fold}"
+"""In the name of a model: the fold of the data that a task is run on."""
+
+_FOLDED = (*ROLES, "scorer", "embedder")
+
+
+def of_own_fold(options: Mapping[str, Any]) -> dict[str, Any]:
+    """`options` with the fold in the place of `FOLD` in names of models: each fold has a model of its own.
+
+    Raises:
+        UsageError: a model is named so where the task is run on no single fold.
+    """
+    named = [name for name in _FOLDED if isinstance(options.get(name), str) and FOLD in options[name]]
+    fold = str(options.get("fold", ""))
+    if named and not fold.isdecimal():
+        raise UsageError(
+            f"{options[named[0]]!r} names a model for each fold, and the task is run on no single one.",
+            hint="Give one: --fold 0. The figures of all folds: one run of each, then `askance compare`.",
+        )
+    return {**options, **{name: options[name].replace(FOLD, fold) for name in named}}
+
+
 class Options(BaseModel):
     """An object whose fields are options.
 

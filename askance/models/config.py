@@ -296,6 +296,7 @@ def _is_flag(value: object) -> bool:
 _PRICE: dict[str, Check] = dict.fromkeys(("input", "output", "cached", "batch"), _number(0, 1e9))
 _AZURE: dict[str, Check] = dict.fromkeys(("api_version", "deployment"), _is_text)
 _LOCAL: dict[str, Check] = {
+    "adapter": _is_text,
     "attention": _is_text,
     "batch": _integer(1),
     "bits": lambda value: isinstance(value, int) and value in (4, 8),
@@ -345,7 +346,8 @@ KEYS: dict[str, tuple[Check, str]] = {
         _table(_LOCAL, made=Local),
         (
             "a table with any of `device`, `dtype` (" + ", ".join(map(repr, DTYPES)) + "), `bits` (4 or 8), "
-            "`attention`, `revision`, `batch` (from 1), `share`, `remote_code` and `pickled` (true or false)"
+            "`attention`, `revision`, `adapter` (a folder), `batch` (from 1), `share`, `remote_code` and `pickled` "
+            "(true or false)"
         ),
     ),
     "logprobs": (_integer(0), "a whole number from 0"),
@@ -396,6 +398,17 @@ IN_SPEC: SettingReaders = {
     **{name: _read_as(name, str) for name in ("api", "detail", "effort", "family", "image_policy", "protocol")},
 }
 """Settings that a spec may have: they send nothing anywhere, run nothing, and file no answer under another name."""
+
+
+def _adapter(text: str) -> str:
+    if not text:
+        msg = "a folder that `askance train lora` wrote"
+        raise ValueError(msg)
+    return text
+
+
+LOCAL_IN_SPEC: Mapping[str, SettingReaders] = {"hf": {"adapter": _adapter}}
+"""By provider, settings of the table `local` that a spec may have as well."""
 
 _SAMPLING = ("temperature", "top_p", "seed", "max_tokens", "logprobs")
 _AS_THEY_ARE = ("detail", "family", "protocol", "timeout", "key_variable", "headers", "token_field")
@@ -453,13 +466,23 @@ def settings_from(table: Mapping[str, Any], *, where: str) -> ModelSettings:
     """
     check_table(table, where=where)
     spec = Spec.parse(table["spec"])
-    table = {**read_settings(spec.settings, IN_SPEC, of=str(replace(spec, settings=()))), **table}
+    own = LOCAL_IN_SPEC.get(spec.provider, {})
+    written = read_settings(spec.settings, {**IN_SPEC, **own}, of=str(replace(spec, settings=())))
+    local = {name: written.pop(name) for name in own if name in written}
+    table = {**written, **table, **({"local": _with(table.get("local"), local)} if local else {})}
     endpoint = checked_endpoint(table["base_url"]) if "base_url" in table else spec.endpoint
     name = table.get("identity") or _deployment(spec, endpoint, table)
     model = ModelId(spec.provider, spec.model, endpoint, name, table.get("api", "chat"))
     settings = changed(ModelSettings(id=model), table)
     identify = IDENTITIES.get(spec.provider)
     return settings if identify is None else import_object(identify)(settings)
+
+
+def _with(local: Local | Mapping[str, Any] | None, changes: Mapping[str, Any]) -> Local | Mapping[str, Any]:
+    """The table `local` with what a spec says; what the table says itself goes before that."""
+    if isinstance(local, Local):
+        return replace(local, **{name: value for name, value in changes.items() if getattr(local, name) is None})
+    return {**changes, **(local or {})}
 
 
 def _deployment(spec: Spec, endpoint: str | None, table: Mapping[str, Any]) -> str | None:

@@ -82,7 +82,7 @@ DEFAULT_BATCH = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Local:
-    """How a model is run on this machine. Of these fields `dtype`, `bits` and `revision` can change an answer."""
+    """How a model is run on this machine; `dtype`, `bits`, `revision` and `adapter` can change an answer."""
 
     device: str = "auto"
     """`cpu`, `cuda`, `cuda:1`, `mps`; `auto` is the first accelerator there is, else the processor."""
@@ -94,6 +94,8 @@ class Local:
     """How attention is computed (`eager`, `sdpa`, `flash_attention_2`); None is the best that is installed."""
     revision: str | None = None
     """Branch, tag or commit of a name on the hub; None is `main`."""
+    adapter: str | None = None
+    """Folder of a LoRA adapter of PEFT that is added to the weights of an `hf:` model; None adds none."""
     batch: int = DEFAULT_BATCH
     share: bool = True
     """Whether what several questions begin with, a picture above all, is computed once for all of them."""

@@ -1,8 +1,17 @@
+from .distillation import Distillation as Distillation
+from .distillation import distillation as distillation
 from .example_splits import EvaluationPictures as EvaluationPictures
 from .example_splits import split_by_group as split_by_group
 from .example_splits import without_leaks as without_leaks
+from .fit import Fit as Fit
+from .fit import FitPlan as FitPlan
+from .fit import fit as fit
+from .fit import merge_adapter as merge_adapter
+from .fit import plan_fit as plan_fit
 from .newyorker_examples import newyorker_set as newyorker_set
 from .openai_lines import write_openai_lines as write_openai_lines
+from .recipe import FitRecipe as FitRecipe
+from .recipe import recipe_names as recipe_names
 from .recorded_calls import CallFilter as CallFilter
 from .recorded_calls import RecordedExamples as RecordedExamples
 from .recorded_calls import examples_of_records as examples_of_records

@@ -116,6 +116,11 @@ class Place:
         with open_records(self.folder / ".askance", read_only=True) as store:
             return {record.key for record in store.of_kind("chat")}
 
+    def models(self) -> set[str]:
+        """The identities of the models that gave the answers on record."""
+        with open_records(self.folder / ".askance", read_only=True) as store:
+            return {record.request["model"]["name"] for record in store.of_kind("chat")}
+
 
 def _environment() -> Mapping[str, str]:
     """The environment without keys, addresses of services, and settings of ours."""

@@ -109,6 +109,9 @@ TRL = Recipe(
 )
 """What tunes models on training sets that askance made; askance itself is not there."""
 
+TRAINING = Recipe(packages=(*TRL.packages, *TESTS), extras="train")
+"""askance with its extra `train`."""
+
 INSTALLED = Recipe(packages=("inspect-ai", "ipykernel", "nbclient"), extras="arrow,frames,hf,mlflow,ocr")
 """What reads exports, shows notebooks and reads slogans."""
 

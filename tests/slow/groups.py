@@ -51,7 +51,9 @@ GROUPS = {
     "retrieval": Group(
         about="indexes of texts: by the command, at their largest, in three stores", cap=440, words=ON_EVERY_CORE
     ),
-    "training": Group(about="training sets, read and learnt by TRL alone", cap=180),
+    "training": Group(
+        about="training sets, learnt by TRL alone; every recipe on tiny models, killed and gone on with", cap=180
+    ),
     "postgres": Group(about="records in a database that workers share", cap=200),
     "workers": Group(about="a corpus that workers read: processes, actors of Ray", cap=240),
     "vllm": Group(about="`vllm:` models: a server of its own, at an address, in process", cap=760, words=ON_EVERY_CORE),

@@ -46,7 +46,7 @@ from askance.evals.scorer import figure_names
 from askance.evals.solver import as_solver
 from askance.evals.suite_registry import shipped_grids
 from askance.evals.tables import Cell, Format, Table, rendered
-from askance.evals.task_options import ROLES
+from askance.evals.task_options import ROLES, of_own_fold
 from askance.models import get_model
 from askance.models.encoders.embedder import EMBEDDERS
 from askance.models.encoders.picture_scorer import SCORERS
@@ -644,7 +644,7 @@ class GridRunner:
         task = self._find(cell.task)
         general = {name: value for name, value in self._options.items() if name in task.takes()}
         own = {name: value for name, value in cell.options.items() if name != PROMPTS}
-        options = {**self._grid.with_specs(own), **general}
+        options = of_own_fold({**self._grid.with_specs(own), **general})
         for name in NAMED:
             if isinstance(options.get(name), str):
                 options[name] = self._named(options[name], as_model=name in CHAT)

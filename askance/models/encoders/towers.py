@@ -102,9 +102,7 @@ class Towers:
     @cached_property
     def scaling(self) -> Scaling | None:
         """How pictures are scaled before the middle is cut out; None where the encoder has no size of its own."""
-        size = cast("Mapping[str, int]", dict(getattr(self._pixels, "size", None) or {}))
-        side = size.get("shortest_edge") or size.get("height")
-        return None if side is None else Scaling(side, int(self._pixels.resample))
+        return scaling_of(self._pixels)
 
     def _read(self, texts: Sequence[str]) -> list[Half]:
         fixed = self.folder.kind in SIGLIP_KINDS
@@ -174,6 +172,13 @@ class Towers:
         kind = known.get(type(config), None)
         if kind is not None and not (hasattr(kind, "get_text_features") and hasattr(kind, "get_image_features")):
             raise no_towers(self.spec, self.folder.kind)
+
+
+def scaling_of(pixels: Any) -> Scaling | None:
+    """How an image processor scales pictures; None where it has no size of its own."""
+    size = cast("Mapping[str, int]", dict(getattr(pixels, "size", None) or {}))
+    side = size.get("shortest_edge") or size.get("height")
+    return None if side is None else Scaling(side, int(pixels.resample))
 
 
 def no_towers(spec: str, kind: str) -> ConfigError:

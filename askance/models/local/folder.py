@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from askance.documents import parse_json
 from askance.errors import ConfigError, UsageError
+from askance.models.local.adapter_folder import find_adapter
 from askance.models.settings import DTYPES, Local, ModelSettings, Price, family_of_name
 
 if TYPE_CHECKING:
@@ -33,6 +34,9 @@ SAFE, PICKLED = ".safetensors", ".bin"
 
 DIGEST_FILE = ".askance-digests.json"
 """File beside the weights that keeps their digests."""
+
+TRAINING_FILE = "train.json"
+"""File beside trained weights that says how they came about; it changes no answer."""
 
 DIGITS = 32
 """Hex digits of the digest that stand in an identity."""
@@ -95,6 +99,11 @@ def find_folder(source: str, local: Local, *, provider: str = "hf") -> ModelFold
     """
     spec = f"{provider}:{source}"
     path = _path_of(source, local, spec)
+    if (path / "adapter_config.json").is_file() and not (path / "config.json").is_file():
+        raise ConfigError(
+            f"The folder of {spec!r} holds an adapter, which is a part of a model.",
+            hint=f"Name its base: `hf:BASE?adapter={source}`; or write both as one: `askance train lora … --merge`.",
+        )
     config = _json(path / "config.json", spec)
     weights = tuple(_weights(path, spec, pickled=local.pickled))
     for file in weights:
@@ -284,11 +293,23 @@ def identified(settings: ModelSettings, identity: str, *, kind: str | None = Non
 
 
 def digest_of(folder: ModelFolder, local: Local) -> str:
-    """sha256 over the names and digests of the files that can change an answer, 64 hex digits."""
+    """sha256 over the names and digests of the files that can change an answer, 64 hex digits.
+
+    That of an adapter is joined.
+
+    Raises:
+        ConfigError: the adapter cannot be used, or belongs to another base.
+    """
     endings = _SMALL_FILES | {".py"} if local.remote_code else _SMALL_FILES
     small = [file for file in folder.path.iterdir() if file.suffix in endings and not file.name.startswith(".")]
-    digests = {file.name: _sha256(file) for file in small if file.is_file()} | _digests(folder)
-    return sha256("".join(f"{name}\n{digest}\n" for name, digest in sorted(digests.items())).encode()).hexdigest()
+    files = {file.name: file for file in small if file.is_file() and file.name != TRAINING_FILE}
+    digests = {name: _sha256(file) for name, file in files.items()} | _digests(folder)
+    digest = sha256("".join(f"{name}\n{digest}\n" for name, digest in sorted(digests.items())).encode()).hexdigest()
+    if local.adapter is None:
+        return digest
+    adapter = find_adapter(local.adapter)
+    adapter.check_base(digest)
+    return sha256(f"{digest}\n{adapter.digest}\n".encode()).hexdigest()
 
 
 def _digests(folder: ModelFolder) -> dict[str, str]:

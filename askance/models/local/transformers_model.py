@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 from askance.errors import ConfigError, MissingExtra
+from askance.models.local.adapter import with_adapter
+from askance.models.local.adapter_folder import find_adapter
 from askance.models.local.architectures import Architecture, architecture_of
-from askance.models.local.folder import json_beside
+from askance.models.local.folder import digest_of, json_beside
 from askance.models.local.prompt_writer import PromptWriter
 from askance.models.local.runtime import TorchRuntime
 
@@ -151,6 +153,10 @@ def load_model(
         tokenizer = runtime.pretrained("AutoTokenizer", folder.path)
         processor = _processor(folder, runtime, tokenizer) if sees else None
         model = runtime.weights("AutoModelForImageTextToText" if sees else kind, folder.path, **more)
+        if local.adapter is not None:
+            adapter = find_adapter(local.adapter)
+            adapter.check_base(digest_of(folder, replace(local, adapter=None)))
+            model = with_adapter(model, adapter, spec=runtime.spec, merged=local.bits is None).eval()
     return TransformersModel(
         runtime=runtime,
         model=model,

@@ -1,0 +1,99 @@
+"""What is refused before anything is loaded, and what is said without the extra."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from askance.errors import AskanceError, ConfigError, MissingExtra, UsageError
+from askance.training import Fit, FitRecipe, TrainingSet, fit
+from askance.training.objective import check_control, shuffled
+from tests.models.local.conftest import safetensors
+from tests.training.colour_shapes import KindOfSet, examples
+from tests.training.conftest import DrawnSet
+
+
+def model(folder: Path, **config: Any) -> Path:
+    folder.mkdir()
+    (folder / "config.json").write_text('{"model_type": "llama"}', encoding="utf-8")
+    (folder / "model.safetensors").write_bytes(safetensors(b"1234"))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("recipe", "kind", "base", "message"),
+    [
+        ("lora", "pairs", "hf:base", "is for a training set of the kind 'chat', and .* is of the kind 'pairs'"),
+        ("sherlock-clip", "pairs", "hf:base", "trains a model of `clip:`, and the base is 'hf:base'"),
+        ("lora", "words", "clip:base", "trains a model of `hf:`, and the base is 'clip:base'"),
+        ("lora", "words", "base", "trains a model of `hf:`, and the base is 'base'"),
+    ],
+)
+def test_what_does_not_belong_together_is_refused(
+    recipe: str, kind: KindOfSet, base: str, message: str, drawn_set: DrawnSet
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        Fit(recipe=FitRecipe.named(recipe), data=drawn_set(kind), base=base)
+
+
+def test_a_base_that_is_not_there_is_refused_before_anything_is_written(drawn_set: DrawnSet, tmp_path: Path) -> None:
+    training = Fit(recipe=FitRecipe.named("lora"), data=drawn_set("words"), base=f"hf:{tmp_path / 'none'}")
+
+    with pytest.raises(ConfigError, match="There is no model"):
+        fit(training, tmp_path / "out")
+
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("missing", ["torch", "transformers", "accelerate", "trl", "peft", "datasets"])
+def test_without_the_extra_its_name_is_said(
+    missing: str, drawn_set: DrawnSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, missing, None)
+    for name in {"torch", "transformers", "accelerate", "trl", "peft", "datasets"} - {missing}:
+        monkeypatch.setitem(sys.modules, name, sys)  # as if it were there
+    base = model(tmp_path / "base")
+    training = Fit(recipe=FitRecipe.named("lora"), data=drawn_set("words"), base=f"hf:{base}")
+
+    with pytest.raises(MissingExtra, match=f"Training needs {missing}, which is not installed") as caught:
+        fit(training, tmp_path / "out")
+
+    assert caught.value.hint == "pip install 'askance[train]'"
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_set_whose_rows_were_changed_is_refused(drawn_set: DrawnSet, tmp_path: Path) -> None:
+    source = drawn_set("words").folder
+    for file in ("manifest.json", "train/metadata.parquet", "validation/metadata.parquet"):
+        (tmp_path / "set" / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "set" / file).write_bytes((source / file).read_bytes())
+    with (tmp_path / "set" / "train" / "metadata.parquet").open("ab") as rows:
+        rows.write(b"more")
+
+    with pytest.raises(AskanceError, match="is not the file that"):
+        Fit(recipe=FitRecipe.named("lora"), data=TrainingSet.open(tmp_path / "set"), base="hf:base").examples()
+
+
+@pytest.mark.parametrize("kind", ["chat", "pairs", "choices"])
+def test_shuffled_pictures_are_the_same_ones_elsewhere(kind: KindOfSet) -> None:
+    before = list(examples(kind, 40, seed=1))
+
+    after = shuffled(before, seed=3)
+
+    digests = [[each.pictures[0].sha256 for each in some] for some in (before, after)]
+    assert sorted(digests[0]) == sorted(digests[1])
+    assert sum(a == b for a, b in zip(*digests, strict=True)) < 8
+    assert [each.group for each in before] == [each.group for each in after]
+    assert shuffled(before, seed=3) == after != shuffled(before, seed=4)
+
+
+def test_examples_without_pictures_have_no_control() -> None:
+    texts = list(examples("text", 3, seed=1))
+
+    for control in ("shuffled", "text-only"):
+        with pytest.raises(UsageError, match="has no pictures, and so needs no control"):
+            check_control(control, texts)
+    check_control(None, texts)
