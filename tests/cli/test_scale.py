@@ -30,9 +30,7 @@ def test_options_that_go_with_no_others(words: tuple[str, ...], message: str, as
 
 
 def test_a_table_without_the_column(askance: Command, tmp_path: Path) -> None:
-    import pyarrow as arrow
-    from pyarrow import parquet
-
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     parquet.write_table(arrow.table({"path": ["a.jpg"]}), tmp_path / "list.parquet")
     ran = askance(
         "scale", "run", "verbalize", str(tmp_path / "list.parquet"), "--out", str(tmp_path / "corpus"), "--vlm", "demo"
