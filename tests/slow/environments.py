@@ -96,7 +96,7 @@ RETRIEVAL = Recipe(
 )
 """Indexes of texts: askance with its extras `local` and `retrieval`, and a store of vectors that is a server."""
 
-TRL = Recipe(
+TRAINING = Recipe(
     packages=(
         TORCH,
         "transformers==5.24.0",
@@ -105,11 +105,10 @@ TRL = Recipe(
         "accelerate==1.15.0",
         "datasets==5.2.0",
         "pillow",
-    )
+        *TESTS,
+    ),
+    extras="train",
 )
-"""What tunes models on training sets that askance made; askance itself is not there."""
-
-TRAINING = Recipe(packages=(*TRL.packages, *TESTS), extras="train")
 """askance with its extra `train`."""
 
 INSTALLED = Recipe(packages=("inspect-ai", "ipykernel", "nbclient"), extras="arrow,frames,hf,mlflow,ocr")

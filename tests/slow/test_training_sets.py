@@ -1,4 +1,4 @@
-"""Training sets are loaded by `datasets` and learnt by TRL, in an environment where askance is not installed."""
+"""Training sets are loaded by `datasets` and learnt by TRL, by a script that loads nothing of askance."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from askance.training import Source, write_training_set
 from askance.training.example_splits import split_by_group
 from askance.training.recorded_calls import CallFilter, examples_of_runs
 from tests.scripted import OPTIONS, PICTURES, model_of, scripted
-from tests.slow.environments import HERE, TRL, checked, environment, make_once
+from tests.slow.environments import HERE, TRAINING, checked, environment, make_once
 
 pytestmark = pytest.mark.slow(group="training")
 
 
 @pytest.fixture(scope="module")
 def trl() -> Path:
-    """A Python with TRL, and without askance."""
-    return environment("trl", TRL)
+    """A Python with TRL."""
+    return environment("training", TRAINING)
 
 
 @pytest.fixture(scope="module")

@@ -268,7 +268,7 @@ def test_the_ports_of_ray_are_at_the_loopback(cluster: Any) -> None:
 def test_workers_of_ray_that_die_stop_or_lose_the_database(
     cluster: Any, endpoint: FakeEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of four workers one is killed, one is stopped past its lease; the database is started again. One budget holds."""
+    """Of four workers one is killed, one is stopped past its lease; the database is started again."""
     with serving() as server:
         monkeypatch.setenv("PGPASSWORD", PASSWORD)
         corpus = Corpus(
