@@ -33,9 +33,9 @@ _MODULES = "askance_file_"
 """What the names of modules begin with that are files."""
 
 
-def loaded_files() -> list[Path]:
-    """The files that were loaded, by their absolute paths: another process needs them to read pickles of this one."""
-    modules = [module for name, module in sys.modules.items() if name.startswith(_MODULES)]
+def files_named_in(pickled: bytes) -> list[Path]:
+    """The loaded files that a pickle of this process names, by their absolute paths: whoever reads it loads them first."""
+    modules = [module for name, module in sys.modules.items() if name.startswith(_MODULES) and name.encode() in pickled]
     return [Path(str(module.__file__)).resolve() for module in modules]
 
 

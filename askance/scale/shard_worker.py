@@ -28,7 +28,7 @@ from askance.evals.run_format import BATCHES, SAMPLES
 from askance.evals.runner import BatchOptions
 from askance.images.picture_folder import PICTURES, PictureFolder
 from askance.models import run_sync
-from askance.python_file import load_file, loaded_files
+from askance.python_file import files_named_in, load_file
 from askance.scale.coordinator import share
 from askance.scale.shards import Receipt, ShardedCorpus, ShardRow
 
@@ -164,7 +164,8 @@ def packed(reader: Any) -> bytes:
             "database.",
         )
     ):
-        return bytes(ForkingPickler.dumps((loaded_files(), bytes(ForkingPickler.dumps(reader)))))
+        content = bytes(ForkingPickler.dumps(reader))
+        return bytes(ForkingPickler.dumps((files_named_in(content), content)))
 
 
 def unpacked(content: bytes) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,9 @@ import pytest
 
 from askance.errors import StoreError, UsageError
 from askance.evals import Run
+from askance.python_file import load_object
 from askance.scale import ListedPicture, ShardedCorpus, cut_corpus, merge_corpus, status_of
+from askance.scale.shard_worker import packed, unpacked
 from tests.faults.run import CALLS, answer, asked_twice, picture, room
 from tests.scale.corpus import Corpus, same_answers
 from tests.servers import FakeEndpoint
@@ -175,3 +178,19 @@ def test_a_damaged_receipt_is_named(endpoint: FakeEndpoint, tmp_path: Path) -> N
     receipt.write_text(json.dumps({"shard": 0}), encoding="utf-8")
     with pytest.raises(UsageError, match=r"The receipt of shard 0 in .* is damaged\. Delete it"):
         list(ShardedCorpus(corpus.out).receipts())
+
+
+def test_a_reader_travels_with_the_files_that_it_is_made_of(tmp_path: Path) -> None:
+    """And with no other that was loaded, which may be gone."""
+    needed, gone = tmp_path / "needed.py", tmp_path / "gone.py"
+    for file in (needed, gone):
+        file.write_text("def told(): return 'a cup'\n", encoding="utf-8")
+    load_object(f"{gone}:told")
+    content = packed(load_object(f"{needed}:told"))
+    gone.unlink()
+    for name in [name for name in sys.modules if name.startswith("askance_file_")]:
+        del sys.modules[name]
+    assert unpacked(content)() == "a cup"
+    needed.unlink()
+    with pytest.raises(UsageError, match=r"There is no file '.*needed\.py'"):
+        unpacked(content)
