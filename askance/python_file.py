@@ -34,7 +34,7 @@ _MODULES = "askance_file_"
 
 
 def files_named_in(pickled: bytes) -> list[Path]:
-    """The loaded files that a pickle of this process names, by their absolute paths: whoever reads it loads them first."""
+    """The loaded files that a pickle of this process names, by their absolute paths; who reads it loads them first."""
     modules = [module for name, module in sys.modules.items() if name.startswith(_MODULES) and name.encode() in pickled]
     return [Path(str(module.__file__)).resolve() for module in modules]
 
