@@ -38,7 +38,7 @@ def test_recipes_on_tiny_models(training_python: Path) -> None:
     command = [str(training_python), "-m", "pytest", "-q", "--run-slow", "-n", "2", *suites]
     # Each model has one thread, as two that wait for each other are slower than one.
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=330, check=False, env=environment)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=400, check=False, env=environment)
 
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
     assert " passed" in done.stdout
