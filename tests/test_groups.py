@@ -48,7 +48,7 @@ def test_a_group_has_tests_and_loads_their_files_alone(group: str) -> None:
 
 
 def test_all_groups_leave_time_for_the_rest_of_the_gate() -> None:
-    assert sum(group.cap for group in GROUPS.values()) <= 81 * 60
+    assert sum(group.cap for group in GROUPS.values()) <= 82 * 60
 
 
 def test_what_takes_longer_than_its_cap_is_stopped_with_all_that_it_started(tmp_path: Path) -> None:

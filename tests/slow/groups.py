@@ -41,7 +41,7 @@ GROUPS = {
         cap=120,
         words=("--hypothesis-profile", "many", *ON_EVERY_CORE),
     ),
-    "wheel": Group(about="what users install: the wheel, exports, notebooks, Label Studio, OCR", cap=240),
+    "wheel": Group(about="what users install: the wheel, exports, notebooks, Label Studio, OCR", cap=300),
     "local": Group(
         about="weights in the process: `hf:`, `st:`, `clip:`, `bem:`, `--local`", cap=740, words=ON_EVERY_CORE
     ),
