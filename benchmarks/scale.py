@@ -2,8 +2,8 @@
 
     python benchmarks/scale.py [--images N] [--latency SECONDS] [--runs N] [--ray]
 
-Seconds are those from the first shard's start to the last one's end, by the receipts; workers that start later are within
-them. The endpoint is a process of its own.
+Seconds are those from the first shard's start to the last one's end, by the receipts; workers that start later are
+within them. The endpoint is a process of its own.
 """
 
 from __future__ import annotations
