@@ -370,7 +370,10 @@ class _EvaluationRun:
         self._use_ledger()
         budget = None if work.records.remote else work.engine.budget
         ledger = None if budget is None else budget.ledger
-        ask_samples(as_solver(self.task.solver), self._epochs, workers, ledger=ledger)
+        with work.progress("samples") as progress:
+            progress.update(0, len(self._epochs))
+            solver = as_solver(self.task.solver)
+            ask_samples(solver, self._epochs, workers, ledger=ledger, on_progress=progress.update)
 
     def _use_ledger(self) -> None:
         """Keeps the ledger in the run's folder; with the records where workers spend before there is one."""

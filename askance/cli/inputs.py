@@ -18,6 +18,7 @@ from askance import data_table
 from askance.amounts import first_few
 from askance.documents import parse_yaml
 from askance.errors import BadData, BadImage, BadOptions, UsageError
+from askance.evals.listed_picture import ListedPicture
 from askance.images import SUFFIXES
 from askance.registry import near_file
 
@@ -65,18 +66,6 @@ class Drawn:
     size: int
     of: int
     seed: int
-
-
-@dataclass(frozen=True, slots=True)
-class FoundPicture:
-    """One picture that was named."""
-
-    name: str
-    source: Path | str | bytes
-    """A file, an address, or bytes from a table."""
-    options: Options | None = None
-    question: str = ""
-    """What is asked about it alone."""
 
 
 @dataclass(kw_only=True)
@@ -127,7 +116,7 @@ class PictureFinder:
         finally:
             threads.shutdown(wait=False, cancel_futures=True)
 
-    def listed(self) -> Iterator[FoundPicture]:
+    def listed(self) -> Iterator[ListedPicture]:
         """The pictures as they are named, one by one: none is fetched, and one that is named twice comes twice.
 
         Raises:
@@ -154,7 +143,7 @@ class PictureFinder:
                 else:
                     yield key, options
 
-    def _chosen(self) -> Iterator[FoundPicture]:
+    def _chosen(self) -> Iterator[ListedPicture]:
         """The pictures that are asked for; the bytes of one are held at a time."""
         if self.sample is None:
             return islice(self._once(), self.limit)
@@ -165,7 +154,7 @@ class PictureFinder:
         self.drawn = Drawn(len(chosen), len(names), self.seed)
         return (picture for picture in self._once() if picture.name in chosen)
 
-    def _once(self) -> Iterator[FoundPicture]:
+    def _once(self) -> Iterator[ListedPicture]:
         """Every picture that is named, the first time that it is.
 
         Raises:
@@ -188,13 +177,13 @@ class PictureFinder:
                         hint="Give each picture one row.",
                     )
 
-    def _named(self, name: str) -> Iterator[FoundPicture]:
+    def _named(self, name: str) -> Iterator[ListedPicture]:
         if name in self._tables:
             yield from self._table_pictures(self._tables[name])
         elif _is_address(name):
-            yield FoundPicture(name, name)
+            yield ListedPicture(name, name)
         else:
-            yield from (FoundPicture(path.as_posix(), path) for path in _files(name))
+            yield from (ListedPicture(path.as_posix(), path) for path in _files(name))
 
     @cached_property
     def _tables(self) -> Mapping[str, DataTable]:
@@ -203,7 +192,7 @@ class PictureFinder:
         offline, stream = self.fetch == "never", self.limit is not None
         return {name: data_table.open_data_table(name, offline=offline, stream=stream) for name in named}
 
-    def _table_pictures(self, table: DataTable) -> Iterator[FoundPicture]:
+    def _table_pictures(self, table: DataTable) -> Iterator[ListedPicture]:
         columns = {"image": "image", **self.columns}
         if "image" not in self.columns and "image" not in table.columns:
             shown = first_few([*map(repr, table.columns)], 20)
@@ -227,15 +216,15 @@ class PictureFinder:
                     f"{row.where}: there is no question in {columns['question']!r}.", hint="Write one, a text."
                 )
             if isinstance(picture, bytes):
-                yield FoundPicture(f"{table.source}#{row.number}", picture, options, question)
+                yield ListedPicture(f"{table.source}#{row.number}", picture, options, question)
             elif _is_address(picture):
-                yield FoundPicture(picture, picture, options, question)
+                yield ListedPicture(picture, picture, options, question)
             else:
                 path = data_table.picture_file(picture, table.home, row.where, allowed=self.allowed)
-                yield FoundPicture(path.as_posix(), path, options, question)
+                yield ListedPicture(path.as_posix(), path, options, question)
 
     def _key(
-        self, picture: FoundPicture, threads: ThreadPoolExecutor
+        self, picture: ListedPicture, threads: ThreadPoolExecutor
     ) -> tuple[PictureKey | Future[PictureKey], Options | None]:
         """What the picture is read by; an address is fetched by another thread."""
         from askance.evals.picture_run import NamedPicture

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from askance.chains.named_chain import ChosenChain
     from askance.cli.progress import Progress
     from askance.cli.workspace import CommandWorkspace
+    from askance.evals.listed_picture import ListedPicture
     from askance.evals.picture_run import PictureKey
     from askance.scale import (
         CorpusEnd,
         CorpusPlan,
         CorpusStatus,
-        ListedPicture,
         PlanRow,
         Projection,
         Receipt,
@@ -232,12 +232,10 @@ class _CorpusReading:
     def _listed(self) -> Iterator[ListedPicture]:
         """The pictures of the corpus, with what can be chosen from."""
         from askance.cli.inputs import OptionsFile
-        from askance.scale import ListedPicture
 
         file = None if self.options.options is None else OptionsFile(self.options.options)
         for each in picture_finder(self.options, self.calls, self.work).listed():
-            options = each.options if file is None else file.of(each.name)
-            yield ListedPicture(each.name, each.source, options, each.question)
+            yield each if file is None else replace(each, options=file.of(each.name))
 
     async def _plan(self) -> Plan:
         from askance.cli.inputs import OptionsFile
@@ -337,7 +335,7 @@ def workers_named(text: str) -> Workers:
     name, _, count = text.rpartition("ray") if text == "ray" else text.rpartition(":")
     number = int(count) if count.isdecimal() and int(count) else None
     if text == "ray" or (name == "ray" and number):
-        return RayWorkers(count=number or os.cpu_count() or 1, address=os.environ.get("RAY_ADDRESS"))
+        return RayWorkers(count=number or os.cpu_count() or 1)
     if name or number is None:
         raise UsageError(f"`--workers {text}` names no workers.", hint="Write 4, ray or ray:4.")
     return LocalWorkers(number)

@@ -10,6 +10,7 @@ from .attachment import Attachment as Attachment
 from .evaluation import Evaluation as Evaluation
 from .exports import export as export
 from .exports import to_pandas as to_pandas
+from .listed_picture import ListedPicture as ListedPicture
 from .matrix import Matrix as Matrix
 from .metric import Figure as Figure
 from .metric import Metric as Metric

@@ -14,7 +14,6 @@ from .ray_workers import map_dataset as map_dataset
 from .sample_worker import SampleReader as SampleReader
 from .sample_worker import ask_samples as ask_samples
 from .shard_worker import ShardReader as ShardReader
-from .shards import ListedPicture as ListedPicture
 from .shards import Receipt as Receipt
 from .shards import ShardedCorpus as ShardedCorpus
 from .shards import cut_corpus as cut_corpus

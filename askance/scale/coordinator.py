@@ -52,7 +52,7 @@ class Coordinator:
     def call(self, method: str, *arguments: Any, **named: Any) -> Any:
         """The result of a method, or the error that it ended with as a value: an exception may not travel whole."""
         try:
-            return {"spend": self.spend, "heard": self.heard, "draw": self.draw}[method](*arguments, **named)
+            return {"spend": self.spend, "alive": self.alive, "draw": self.draw}[method](*arguments, **named)
         except AskanceError as error:
             return error
 
@@ -63,11 +63,11 @@ class Coordinator:
             OverBudget: the budget has no room.
             StoreError: the ledger cannot be written.
         """
-        self.heard(worker)
+        self.alive(worker)
         ledger, _ = self._ledgers[worker]
         return getattr(ledger, method)(*arguments, **named)
 
-    def heard(self, worker: str) -> None:
+    def alive(self, worker: str) -> None:
         """Notes that a worker lives; gives up those that do not any more."""
         now = time.monotonic()
         with self._lock:
@@ -179,7 +179,7 @@ class CoordinatedLedger:
     def _live(self, worker: str, closed: Event) -> None:
         while not closed.wait(EXPIRY / 3):
             try:
-                self._ask("heard", worker)
+                self._ask("alive", worker)
             except StoreError:
                 return
 

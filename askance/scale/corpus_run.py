@@ -19,7 +19,7 @@ from askance.evals.run_folder import Lines, RunFolder, records_of
 from askance.evals.run_format import COUNTERS, DESCRIPTION, PROMPTS, SAMPLES
 from askance.models.counters import Counters, counts_form
 from askance.replay import merge, open_records
-from askance.scale.shards import Receipt
+from askance.scale.shards import Receipt, held_corpus
 
 if TYPE_CHECKING:
     from askance.evals.picture_run import PictureKey
@@ -67,7 +67,7 @@ def read_corpus(
         CallError: one shard ended with what all others would end with, too.
     """
     failed, left, in_a_row = list[Receipt](), 0, 0
-    with corpus.held():
+    with held_corpus(corpus.path):
         todo = [number for number in corpus.numbers if (known := corpus.receipt(number)) is None or not known.done]
         waiting = len(todo)
         if not todo:

@@ -39,8 +39,8 @@ class CorpusStatus:
     """Pictures, by the receipts of the last quarter; None before there are some."""
     median: float | None
     """Seconds that a shard takes."""
-    spread: float | None
-    """The slowest of a hundred shards, in medians."""
+    straggler_ratio: float | None
+    """Seconds of the 99th percentile of shards, to those of the median."""
     idle: float | None
     """Share of the time that workers read no shard, from their first to the last receipt."""
     under_way: tuple[ShardUnderWay, ...]
@@ -77,7 +77,7 @@ def status_of(corpus: ShardedCorpus) -> CorpusStatus:
     seconds = sorted(receipt.seconds for receipt in receipts.values())
     median = statistics.median(seconds) if seconds else None
     return CorpusStatus(
-        pictures=corpus.pictures,
+        pictures=sum(receipts[n].pictures if n in receipts else corpus.sizes[n] for n in corpus.numbers),
         read=outcomes.total() + sum(each.read for each in under_way),
         shards=len(corpus.numbers),
         done=len(receipts),
@@ -88,7 +88,7 @@ def status_of(corpus: ShardedCorpus) -> CorpusStatus:
         dollars=sum_of(receipt.dollars for receipt in receipts.values()),
         per_second=_rate(sorted(receipts.values(), key=lambda each: each.ended)),
         median=median,
-        spread=seconds[min(len(seconds) - 1, int(0.99 * len(seconds)))] / median if median else None,
+        straggler_ratio=seconds[min(len(seconds) - 1, int(0.99 * len(seconds)))] / median if median else None,
         idle=_idle([*receipts.values()]),
         under_way=under_way,
     )

@@ -43,7 +43,8 @@ class RayWorkers:
 
     Args:
         count: how many there are, at most.
-        address: of the cluster, `ray://HOST:10001` or `auto`; None begins one on this machine, at the loopback alone.
+        address: of the cluster, `ray://HOST:10001` or `auto`; None is that of `RAY_ADDRESS`, else one that begins on
+            this machine, at the loopback alone.
         gpus: of each worker; None is 1 for models that run in the process, where the cluster has GPUs.
     """
 
@@ -79,21 +80,22 @@ class RayWorkers:
         """
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         os.environ.setdefault("RAY_AUTH_MODE", "token")
-        if self.address is None:  # its ports are at the loopback alone, as where Ray offers no clusters
+        address = self.address or os.environ.get("RAY_ADDRESS")
+        if address is None:  # its ports are at the loopback alone, as where Ray offers no clusters
             os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
         ray = optional_library("ray", "ray")
         data = optional_library("ray.data", "ray")
         if not ray.is_initialized():
             quiet = {"logging_level": logging.WARNING, "log_to_driver": False}
             try:
-                if self.address is None:
+                if address is None:
                     cores = max(self.count + 1, os.cpu_count() or 1)
-                    ray.init(num_cpus=cores, include_dashboard=False, **quiet)
+                    ray.init(address="local", num_cpus=cores, include_dashboard=False, **quiet)
                 else:
-                    ray.init(address=self.address, **quiet)
+                    ray.init(address=address, **quiet)
             except (ConnectionError, ValueError, RuntimeError) as error:
                 raise ConfigError(
-                    f"There is no Ray cluster at {self.address!r}: {error}.",
+                    f"There is no Ray cluster at {address!r}: {error}.",
                     hint="`ray start --head` begins one; without an address one is begun on this machine.",
                 ) from error
         data.DataContext.get_current().enable_progress_bars = False

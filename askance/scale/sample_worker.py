@@ -5,9 +5,10 @@ The process that evaluates then finds each answer there, and its run is that of 
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import aclosing, closing
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from askance.replay import Ledger
     from askance.scale.coordinator import Ask
     from askance.scale.workers import Workers
+
+_log = logging.getLogger("askance")
 
 BLOCK = 32
 """Samples that a worker is given at a time."""
@@ -101,7 +104,12 @@ class SampleReader:
 
 
 def ask_samples(
-    solver: Solver, sample_epochs: Sequence[SampleEpoch], workers: Workers, *, ledger: Ledger | None = None
+    solver: Solver,
+    sample_epochs: Sequence[SampleEpoch],
+    workers: Workers,
+    *,
+    ledger: Ledger | None = None,
+    on_progress: Callable[[int], object] = lambda _: None,
 ) -> None:
     """Has workers answer samples, so that every call is on record; one that fails is asked again by the evaluation.
 
@@ -110,6 +118,7 @@ def ask_samples(
         sample_epochs: what is to be answered.
         workers: that have it answered side by side.
         ledger: of the budget, in a file; None where there is none, or the records bring one that is shared.
+        on_progress: called with the number of samples that are answered.
 
     Raises:
         UsageError: the solver cannot be sent to workers, or not be made there.
@@ -117,9 +126,14 @@ def ask_samples(
     """
     blocks = [sample_epochs[start : start + BLOCK] for start in range(0, len(sample_epochs), BLOCK)]
     reader = SampleReader(solver=solver, blocks=blocks)
+    done = 0
     with closing(workers.receipts(reader, range(len(blocks)), ledger=ledger)) as receipts:
         for receipt in receipts:
+            done += receipt.pictures
+            on_progress(done)
             if (kind := FATAL.get(receipt.kind)) is not None:
                 raise kind(receipt.error or "", hint=f"So ended a block of samples on {receipt.worker}.")
-            if receipt.left or receipt.error:  # the evaluation says why
+            if receipt.error:
+                _log.warning("A worker (%s): %s The others are left to this process.", receipt.worker, receipt.error)
+            if receipt.left or receipt.error:
                 break

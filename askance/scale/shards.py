@@ -9,17 +9,18 @@ and the receipts are looked at, never each picture.
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
+from glob import glob
 from hashlib import file_digest, sha256
 from itertools import chain, islice
 from pathlib import Path
 from shutil import rmtree
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from askance import __version__
 from askance.chat import JsonObject, key_of
@@ -28,6 +29,9 @@ from askance.evals.run_configuration import difference_in_words
 from askance.evals.run_folder import write_whole, writing_to
 from askance.evals.run_format import CALLS, SAMPLES
 from askance.images.picture_folder import PICTURES, PictureFolder
+
+if TYPE_CHECKING:
+    from askance.evals.listed_picture import ListedPicture
 
 FORMAT = 1
 DESCRIPTION, LISTS, SHARDS, RECEIPTS, LOCK, LEDGER = "corpus.json", "lists", "shards", "receipts", ".lock", "budget.db"
@@ -40,19 +44,6 @@ _SIDE_BY_SIDE = 8
 """Pictures whose bytes are read at once to find their shard."""
 
 _encode = json.JSONEncoder().encode
-
-
-@dataclass(frozen=True, slots=True)
-class ListedPicture:
-    """A picture of the corpus, as it is named."""
-
-    name: str
-    source: Path | str | bytes
-    """A file, an address, or the bytes themselves."""
-    options: Sequence[str] | None = None
-    """What the chain chooses from."""
-    question: str = ""
-    """What is asked about it alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,11 +150,14 @@ class ShardedCorpus:
     def rows(self, number: int) -> Iterator[ShardRow]:
         """The pictures of a shard, in the order of the corpus; one that is named twice is given once.
 
+        Of several questions about one picture each is given; from the second on the name is `NAME#2`.
+
         Raises:
             UsageError: it is named with different options, or the list is damaged.
         """
         file = self.path / LISTS / _file_name(number)
         seen: dict[str, Any] = {}
+        asked = Counter[str]()
         with file.open(encoding="utf-8") as lines:
             for line in lines:
                 try:
@@ -172,7 +166,11 @@ class ShardedCorpus:
                     raise UsageError(
                         f"{str(file)!r} is damaged.", hint="Cut the corpus anew, into another folder."
                     ) from error
-                if row.name not in seen:
+                if row.question:
+                    asked[row.name] += 1
+                    times = asked[row.name]
+                    yield replace(row, name=f"{row.name}#{times}") if times > 1 else row
+                elif row.name not in seen:
                     seen[row.name] = row.options
                     yield row
                 elif seen[row.name] != row.options:
@@ -217,27 +215,28 @@ class ShardedCorpus:
         """The receipts so far, in the order of the shards."""
         return (receipt for number in self.numbers if (receipt := self.receipt(number)) is not None and receipt.done)
 
-    @contextmanager
-    def held(self) -> Generator[None]:
-        """Within it no other process hands out the shards.
 
-        Raises:
-            StoreError: another does.
-        """
-        from filelock import FileLock, Timeout
+@contextmanager
+def held_corpus(path: Path) -> Generator[None]:
+    """Within it no other process cuts the corpus of a folder, or hands out its shards.
 
-        lock = FileLock(self.path / LOCK, blocking=False)
-        try:
-            lock.acquire()
-        except Timeout as error:
-            raise StoreError(
-                f"Another process is reading the corpus in {str(self.path)!r}.",
-                hint="Wait for it (`askance scale watch` shows how far it is), or give another `--out`.",
-            ) from error
-        try:
-            yield
-        finally:
-            lock.release()
+    Raises:
+        StoreError: another does.
+    """
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(path / LOCK, blocking=False)
+    try:
+        lock.acquire()
+    except Timeout as error:
+        raise StoreError(
+            f"Another process is reading the corpus in {str(path)!r}.",
+            hint="Wait for it (`askance scale watch` shows how far it is), or give another `--out`.",
+        ) from error
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def cut_corpus(
@@ -261,7 +260,7 @@ def cut_corpus(
 
     Raises:
         UsageError: the folder holds something else, or a corpus of another configuration, list or number of shards.
-        StoreError: it cannot be written.
+        StoreError: another process cuts it, or it cannot be written.
     """
     if (path / DESCRIPTION).exists():
         return _same(ShardedCorpus(path), {**configuration, "list": listing}, shards)
@@ -270,40 +269,45 @@ def cut_corpus(
             f"The folder {str(path)!r} holds something that is no corpus.", hint="Give a new or empty folder."
         )
     count = shards or DEFAULT_SHARDS
-    with writing_to(path):
-        rmtree(path / LISTS, ignore_errors=True)  # of a cut that did not come to its end
-        sizes = _listed(path, pictures, count, on_picture=on_picture)
-    if not sum(sizes):
+    listed = iter(pictures)
+    first = next(listed, None)
+    if first is None:
         raise UsageError("The corpus has no pictures.", hint="Check the list.")
-    content = {
-        "format": FORMAT,
-        "askance": __version__,
-        "configuration": configuration,
-        "list": listing,
-        "sizes": sizes,
-    }
-    write_whole(path / DESCRIPTION, json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True) + "\n")
+    with writing_to(path):
+        path.mkdir(parents=True, exist_ok=True)  # not before there is something to list
+        with held_corpus(path):
+            rmtree(path / LISTS, ignore_errors=True)  # of a cut that did not come to its end
+            (path / LISTS).mkdir()
+            sizes = _listed(path, chain([first], listed), count, on_picture=on_picture)
+            content = {
+                "format": FORMAT,
+                "askance": __version__,
+                "configuration": configuration,
+                "list": listing,
+                "sizes": sizes,
+            }
+            write_whole(path / DESCRIPTION, json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True) + "\n")
     return ShardedCorpus(path)
 
 
 def digest_of_list(named: Sequence[str]) -> JsonObject:
-    """What tells a list of pictures from others: the digest of each file, the names of files in each folder.
+    """What tells a list from others: the digest of each file, the names that a folder or a pattern stands for.
 
-    A folder's pictures are not read, and an address is not asked.
+    The pictures of these are not read, and an address is not asked.
     """
-    return {name: _digest_of(Path(name)) for name in named}
+    return {name: _digest_of(name) for name in named}
 
 
-def _digest_of(path: Path) -> str | None:
+def _digest_of(name: str) -> str | None:
+    path = Path(name)
     if path.is_file():
         with path.open("rb") as file:
             return file_digest(file, "sha256").hexdigest()
-    if path.is_dir():
-        names = sha256()
-        for name in sorted(each.name for each in path.iterdir()):
-            names.update(name.encode("utf-8", "surrogateescape") + b"\0")
-        return names.hexdigest()
-    return None
+    found = [each.name for each in path.iterdir()] if path.is_dir() else glob(name, recursive=True)  # noqa: PTH207
+    names = sha256()
+    for each in sorted(found):
+        names.update(each.encode("utf-8", "surrogateescape") + b"\0")
+    return names.hexdigest() if found else None
 
 
 def _same(corpus: ShardedCorpus, described: JsonObject, shards: int | None) -> ShardedCorpus:
@@ -330,7 +334,6 @@ def _listed(
     sizes, rest, inside = [0] * count, iter(pictures), PictureFolder(path / PICTURES)
     with ThreadPoolExecutor(_SIDE_BY_SIDE, thread_name_prefix="askance-cut") as threads:
         while block := [*islice(rest, _HELD)]:
-            (path / LISTS).mkdir(parents=True, exist_ok=True)  # not before there is something to list
             parts = [block[start : start + _PART] for start in range(0, len(block), _PART)]
             shards = chain.from_iterable(threads.map(partial(_shards_of, count), parts))
             lines, first = defaultdict[int, list[str]](list), sum(sizes)

@@ -83,8 +83,8 @@ class LocalWorkers:
         """See `Workers`."""
         waiting, working, deaths = deque(numbers), dict[Connection, _Worker](), Counter[int]()
         coordinator = Coordinator(ledger)
-        with _Desk(coordinator) as desk:
-            content = packed(reader.asking(desk.ask))
+        with _CoordinatorSocket(coordinator) as socket:
+            content = packed(reader.asking(socket.ask))
             try:
                 while waiting or working:
                     while waiting and len(working) < self.count:
@@ -174,22 +174,22 @@ def _end(error: threading.ExceptHookArgs) -> None:
     os._exit(1)
 
 
-class _Desk:
+class _CoordinatorSocket:
     """A socket of this user's at which workers of this machine ask a coordinator."""
 
     def __init__(self, coordinator: Coordinator) -> None:
         self._coordinator = coordinator
         self._folder = tempfile.TemporaryDirectory(prefix="askance-")
         self._secret = token_bytes(32)
-        self._listener = Listener(str(Path(self._folder.name) / "desk"), authkey=self._secret)
+        self._listener = Listener(str(Path(self._folder.name) / "socket"), authkey=self._secret)
         self._closed = False
 
     @property
     def ask(self) -> _SocketAsk:
         return _SocketAsk(str(self._listener.address), self._secret)
 
-    def __enter__(self) -> _Desk:
-        Thread(target=self._accept, name="askance-desk", daemon=True).start()
+    def __enter__(self) -> _CoordinatorSocket:
+        Thread(target=self._accept, name="askance-coordinator", daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -207,7 +207,7 @@ class _Desk:
                 continue
             except (EOFError, OSError):
                 return
-            Thread(target=self._serve, args=(connection,), name="askance-desk", daemon=True).start()
+            Thread(target=self._serve, args=(connection,), name="askance-coordinator", daemon=True).start()
 
     def _serve(self, connection: Connection) -> None:
         with connection, suppress(EOFError, OSError):

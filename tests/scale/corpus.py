@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from askance.chains import Chain, action_reason
+from askance.evals.listed_picture import ListedPicture
 from askance.evals.reading_folder import configuration_of, read_pictures
 from askance.models import Engine, get_model
 from askance.models.budget import BudgetGuard
 from askance.replay import Address, Budget, SqliteLedger, open_records
-from askance.scale import CorpusEnd, ListedPicture, ShardedCorpus, ShardReader, Workers, cut_corpus, read_corpus
+from askance.scale import CorpusEnd, ShardedCorpus, ShardReader, Workers, cut_corpus, read_corpus
 from tests.faults.run import QUICK, picture, stable
 from tests.scripted import OPTIONS
 from tests.servers import JsonObject

@@ -13,9 +13,11 @@ import pytest
 
 from askance.errors import StoreError, UsageError
 from askance.evals import Run
+from askance.evals.listed_picture import ListedPicture
 from askance.python_file import load_object
-from askance.scale import ListedPicture, ShardedCorpus, cut_corpus, merge_corpus, status_of
+from askance.scale import ShardedCorpus, cut_corpus, digest_of_list, merge_corpus, status_of
 from askance.scale.shard_worker import packed, unpacked
+from askance.scale.shards import held_corpus
 from tests.faults.run import CALLS, answer, asked_twice, picture, room
 from tests.scale.corpus import Corpus, same_answers
 from tests.servers import FakeEndpoint
@@ -92,7 +94,7 @@ def test_equal_pictures_meet_in_one_shard(endpoint: FakeEndpoint, tmp_path: Path
 
 def test_two_commands_on_one_folder(tmp_path: Path) -> None:
     corpus = nowhere(tmp_path)
-    with corpus.cut().held(), pytest.raises(StoreError, match="Another process is reading the corpus"):
+    with held_corpus(corpus.cut().path), pytest.raises(StoreError, match="Another process is reading the corpus"):
         corpus.read(Here())
 
 
@@ -194,3 +196,35 @@ def test_a_reader_travels_with_the_files_that_it_is_made_of(tmp_path: Path) -> N
     needed.unlink()
     with pytest.raises(UsageError, match=r"There is no file '.*needed\.py'"):
         unpacked(content)
+
+
+def test_each_question_about_a_picture_is_asked(tmp_path: Path) -> None:
+    """As `askance run` names them."""
+    file = Path("a.png")
+    pictures = [ListedPicture("a.png", file, question=question) for question in ("Who?", "Where?", "Who?")]
+    corpus = cut_corpus(tmp_path / "corpus", pictures, configuration={}, listing={}, shards=2)
+    rows = [row for number in corpus.numbers for row in corpus.rows(number)]
+    assert [(row.name, row.question) for row in rows] == [
+        ("a.png", "Who?"),
+        ("a.png#2", "Where?"),
+        ("a.png#3", "Who?"),
+    ]
+
+
+def test_a_list_is_told_from_another(tmp_path: Path) -> None:
+    (tmp_path / "a.png").touch()
+    table = tmp_path / "list.csv"
+    table.write_text("image\na.png\n", encoding="ascii")
+    named = [str(tmp_path), str(tmp_path / "*.png"), str(table), "https://example.com/a.png"]
+    before = digest_of_list(named)
+    (tmp_path / "b.png").touch()
+    table.write_text("image\nb.png\n", encoding="ascii")
+    after = digest_of_list(named)
+    assert [before[name] == after[name] for name in named] == [False, False, False, True]
+
+
+def test_two_commands_do_not_cut_one_folder(tmp_path: Path) -> None:
+    corpus = nowhere(tmp_path)
+    corpus.out.mkdir()
+    with held_corpus(corpus.out), pytest.raises(StoreError, match="Another process is reading the corpus"):
+        corpus.cut()
