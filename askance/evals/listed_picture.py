@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +13,7 @@ class ListedPicture:
     name: str
     source: Path | str | bytes
     """A file, an address, or the bytes themselves."""
-    options: Sequence[str] | None = None
+    options: tuple[str, ...] | None = None
     """What the chain chooses from."""
     question: str = ""
     """What is asked about it alone."""

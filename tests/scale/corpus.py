@@ -70,7 +70,7 @@ class Corpus:
             configuration = {name: value for name, value in configuration_of(chain, {}).items() if name != "samples"}
         return cut_corpus(
             self.out,
-            (ListedPicture(str(file), file, OPTIONS) for file in self.files),
+            (ListedPicture(str(file), file, tuple(OPTIONS)) for file in self.files),
             configuration=configuration,
             listing={"pictures": self.pictures},
             shards=self.shards,
