@@ -14,7 +14,7 @@ import typer
 from askance.amounts import many
 from askance.cli.options import ModelCalls, Vlm, spelled_out
 from askance.cli.process import OK, Process
-from askance.errors import ConfigError, MissingExtra, UsageError, optional_library
+from askance.errors import ConfigError, UsageError, optional_library
 from askance.terminal import echo
 
 if TYPE_CHECKING:
@@ -57,7 +57,8 @@ class ServerOptions:
 def mcp(context_: typer.Context, options: ServerOptions, calls: ModelCalls) -> None:
     """Serve tools that look at pictures to a client of the Model Context Protocol (MCP).
 
-    --budget is each client's own, all starts together. Every call is recorded; with --replay nothing is asked.
+    --budget is each client's own, all starts together: programs that start it over the same records are one client,
+    and --budget 5.00@NAME gives one its own. Every call is recorded; with --replay nothing is asked.
     """
     _check(options, calls)
     raise typer.Exit(_serve(options, calls, Process.of(context_)))
@@ -87,11 +88,10 @@ def _serve(options: ServerOptions, calls: ModelCalls, process: Process) -> int:
     tokens, made = (None, "") if options.http is None else _tokens(options)
     with ExitStack() as stack:
         stack.enter_context(spans_asked(calls.record_mode))
-        works = {
-            name: open_workspace(calls, name=f"mcp-{name}") for name in ((STDIO,) if tokens is None else tokens.names)
-        }
-        for work in works.values():
-            stack.callback(work.close)
+        works: dict[str, Workspace] = {}
+        for name in (STDIO,) if tokens is None else tokens.names:
+            works[name] = open_workspace(calls, name=f"mcp-{name}")
+            stack.callback(works[name].close)
         accounts = _accounts(options, works)
         server = picture_server(folders, accounts, tokens=tokens)
         serve = partial(serve_stdio, server)
@@ -120,10 +120,13 @@ def _accounts(options: ServerOptions, works: Mapping[str, Workspace]) -> Sequenc
     Raises:
         ConfigError: no model is named.
     """
+    from askance.investigator.looking_node import missing_vendor
     from askance.mcp import Account
 
     accounts: list[Account] = []
-    calls: int | None = options.calls
+    lacking = missing_vendor()
+    if lacking is not None:
+        echo(f"askance: The tool `investigate` is left out. {lacking}", err=True)
     names = [name.strip() for name in options.tools.split(",") if name.strip()]
     for name, work in works.items():
         see = options.vlm or work.default_model("vlm")
@@ -134,15 +137,8 @@ def _accounts(options: ServerOptions, works: Mapping[str, Workspace]) -> Sequenc
             )
         vlm, think = work.model(see), options.llm or work.default_model("llm")
         llm = vlm if think is None else work.model(think)
-        try:
-            account = Account.open(name, work, vlm=vlm, llm=llm, tools=names, calls=calls)
-        except MissingExtra as error:
-            if calls is None or "agent" not in str(error):
-                raise
-            echo(f"askance: The tool `investigate` is left out. {error}", err=True)
-            calls = None
-            account = Account.open(name, work, vlm=vlm, llm=llm, tools=names, calls=None)
-        accounts.append(account)
+        calls = options.calls if lacking is None else None
+        accounts.append(Account.open(name, work, vlm=vlm, llm=llm, tools=names, calls=calls))
     return accounts
 
 

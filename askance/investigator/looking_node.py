@@ -111,9 +111,8 @@ class Investigator(Node[Any, Any]):
             raise UsageError(f"Tools need names of their own, other than {ANSWER!r}.", hint="Rename one of them.")
         if not tools:
             raise UsageError("An investigator without a tool cannot look.", hint="Give it one, such as `ask`.")
-        for vendor in _VENDORS:
-            if find_spec(vendor) is None:
-                raise MissingExtra(f"An investigator needs {vendor}.", hint="pip install 'askance[agent]'")
+        if (lacking := missing_vendor()) is not None:
+            raise lacking
         super().__init__(goal.model, prompts=prompts, name=name)
 
     @override
@@ -282,6 +281,13 @@ class Investigator(Node[Any, Any]):
         )
         investigation.open(prompt)
         return investigation
+
+
+def missing_vendor() -> MissingExtra | None:
+    """The error of a library that investigators need and that is not installed; None where all are."""
+    lacking = next((vendor for vendor in _VENDORS if find_spec(vendor) is None), None)
+    hint = "pip install 'askance[agent]'"
+    return None if lacking is None else MissingExtra(f"An investigator needs {lacking}.", hint=hint)
 
 
 def investigator(  # noqa: PLR0913  # each is a choice of its own

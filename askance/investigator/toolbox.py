@@ -518,9 +518,13 @@ def _look_of(result: Result[Any]) -> Look:
     if result.error in {OverBudget.__name__, Pending.__name__}:
         result.unwrap()
     text = "" if result.value is None else str(result.value)
-    reason = None if result.answered else _REASONS[result.outcome]
-    named = f" ({result.error})" if reason and result.error else ""
-    return Look(outcome=result.outcome, text=text, reason=reason and reason + named, calls=result.calls)
+    reason = None if result.answered else plain_reason(result)
+    return Look(outcome=result.outcome, text=text, reason=reason, calls=result.calls)
+
+
+def plain_reason(result: Result[Any]) -> str:
+    """Why there is no answer, in our own words and without paths."""
+    return _REASONS[result.outcome] + (f" ({result.error})" if result.error else "")
 
 
 _REASONS: Mapping[str, str] = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -54,11 +54,6 @@ class SharedFolders:
         if not self._folders:
             raise UsageError("No folder of pictures is named.", hint="Name one: askance mcp photos")
 
-    @property
-    def folders(self) -> Mapping[str, Path]:
-        """The folders by name."""
-        return self._folders
-
     def names(self, *, after: str = "", most: int = 100) -> list[str]:
         """The names of pictures, in order.
 
@@ -89,10 +84,14 @@ class SharedFolders:
 
 
 def _is_way(name: str, parts: list[str]) -> bool:
-    """Whether the parts of a name are a way to a picture: none leads up, is hidden or is another system's way."""
+    """Whether the parts of a name are a way to a picture: none leads up, is hidden or is another system's way.
+
+    A file whose name is not UTF-8 cannot be named: the system's own form of it is no text that is sent.
+    """
     return (
         len(name) <= _LONGEST
         and bool(parts)
+        and not any("\ud800" <= letter <= "\udfff" for letter in name)
         and Path(parts[-1]).suffix.lower() in SUFFIXES
         and not any(not part or part.startswith(".") or "\\" in part or "\0" in part for part in parts)
     )
@@ -128,18 +127,17 @@ def _read(file: int, name: str) -> bytes:
 
 
 def _below(root: Path, label: str) -> Iterator[str]:
-    """The names of pictures below a folder, in order; links and what is hidden are left out."""
+    """The names of pictures below a folder, in order; links and what cannot be named are left out."""
     try:
         entries = sorted(os.scandir(root), key=lambda each: each.name)
     except OSError:
         return
     for entry in entries:
         name = f"{label}/{entry.name}"
-        if entry.name.startswith("."):
-            continue
         if entry.is_dir(follow_symlinks=False):
-            yield from _below(Path(entry.path), name)
-        elif entry.is_file(follow_symlinks=False) and Path(entry.name).suffix.lower() in SUFFIXES:
+            if not entry.name.startswith("."):
+                yield from _below(Path(entry.path), name)
+        elif entry.is_file(follow_symlinks=False) and _is_way(name, name.split("/")[1:]):
             yield name
 
 

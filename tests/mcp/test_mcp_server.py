@@ -211,7 +211,24 @@ async def test_an_investigation_gives_its_answer_and_its_steps(serve: Serve) -> 
     assert result["answer"].startswith("A coffee cup and its saucer are built of bricks")
     assert [step["tool"] for step in result["steps"]] == ["unusual", "zoom", "answer"]
     assert (result["confidence"], len(result["calls"])) == (90, 5)
-    assert (over.is_error, "It could not be done (ModelError)." in words(over)) == (True, True)
+    assert (over.is_error, "No answer (failed): the call failed (ModelError)." in words(over)) == (True, True)
+
+
+async def test_an_investigation_without_an_answer_names_its_outcome_and_not_what_the_model_said(
+    serve: Serve, photos: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    def declines(seen: Seen) -> Any:
+        return chat_body("No: I read /home/ann/secret.") if b"A question of mine" in seen.body else None
+
+    with FakeEndpoint(declines) as endpoint:
+        async with Client(serve(spec_of(endpoint), calls=3)) as client:
+            asked = {"picture": photos[0], "question": "A question of mine?"}
+            said = [words(await client.call_tool("investigate", asked)) for _ in range(2)]
+
+    assert {text.partition("No answer (")[2].partition(")")[0] for text in said} == {"invalid"}
+    assert all("the reply cannot be read" in text and "Left of your budget: " in text for text in said)
+    assert not [text for text in said if "Ask again" in text or "secret" in text]
+    assert "No answer (invalid): " in caplog.text
 
 
 async def test_a_flood_of_calls_stays_within_the_budget_and_each_is_answered(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from pathlib import Path
@@ -48,6 +49,17 @@ def test_pictures_are_listed_in_pages_by_the_names_of_their_folders(folders: Sha
 
     assert folders.names() == every
     assert pages == [every[:4], every[4:], []]
+
+
+def test_a_name_that_cannot_be_said_breaks_no_list_and_is_not_in_it(tmp_path: Path) -> None:
+    deep = tmp_path / "photos" / "/".join(["d" * 250] * 4)
+    deep.mkdir(parents=True)
+    for path in (tmp_path / "photos/a.jpg", tmp_path / "photos/a\\b.jpg", deep / "c.jpg"):
+        shutil.copy(PICTURE, path)
+    with contextlib.suppress(OSError):  # a system whose names are UTF-8 has no such file
+        shutil.copy(PICTURE, os.fsencode(tmp_path / "photos") + b"/caf\xe9.jpg")
+
+    assert SharedFolders([tmp_path / "photos"]).names() == ["photos/a.jpg"]
 
 
 @pytest.mark.parametrize("name", ["photos/a.jpg", "photos/b/c.jpg", "more/a.jpg"])
