@@ -42,22 +42,27 @@ class SpanReceiver:
     Args:
         status: of its replies.
         hangs: whether it never replies.
+        delay: seconds that a reply takes.
     """
 
-    def __init__(self, *, status: int = 200, hangs: bool = False) -> None:
+    def __init__(self, *, status: int = 200, hangs: bool = False, delay: float = 0.0) -> None:
         self.spans: list[Received] = []
         self.raw = b""
         """All that arrived, as it arrived."""
         self.posts = 0
+        self.headers: dict[str, str] = {}
+        """Those of the latest post."""
         received = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["content-length"]))
                 received.posts += 1
+                received.headers = dict(self.headers)
                 if hangs:
                     received.released.wait(60)
                     return
+                time.sleep(delay)
                 if status == 200:
                     received.raw += body
                     received.spans += _spans(ExportTraceServiceRequest.FromString(body))

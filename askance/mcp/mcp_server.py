@@ -202,8 +202,10 @@ class _Desk:
                 result = await account.investigate(image, None if question is None else plain_question(question))
             left = await account.left()
         if not result.answered:
+            if result.error in WORDS:
+                raise ToolError(WORDS[result.error])
             _log.warning("No answer (%s): %s", result.outcome, result.reason or result.outcome)
-            raise ToolError(WORDS.get(result.error or "") or _no_answer(result.outcome, plain_reason(result), left))
+            raise ToolError(_no_answer(result.outcome, plain_reason(result), left))
         trace = result.trace
         found: Investigated = {
             "picture": picture,

@@ -23,7 +23,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast, get_args
 
@@ -469,6 +469,7 @@ def settings_from(table: Mapping[str, Any], *, where: str) -> ModelSettings:
     own = LOCAL_IN_SPEC.get(spec.provider, {})
     written = read_settings(spec.settings, {**IN_SPEC, **own}, of=str(replace(spec, settings=())))
     local = {name: written.pop(name) for name in own if name in written}
+    _check_local(table.get("local"), spec, own)
     table = {**written, **table, **({"local": _with(table.get("local"), local)} if local else {})}
     endpoint = checked_endpoint(table["base_url"]) if "base_url" in table else spec.endpoint
     name = table.get("identity") or _deployment(spec, endpoint, table)
@@ -476,6 +477,21 @@ def settings_from(table: Mapping[str, Any], *, where: str) -> ModelSettings:
     settings = changed(ModelSettings(id=model), table)
     identify = IDENTITIES.get(spec.provider)
     return settings if identify is None else import_object(identify)(settings)
+
+
+def _check_local(local: Local | Mapping[str, Any] | None, spec: Spec, own: Collection[str]) -> None:
+    """Refuses what a spec of another provider may have, such as an adapter, and what this one's model does not heed.
+
+    Raises:
+        ConfigError: the table `local` has such a setting.
+    """
+    given = asdict(local) if isinstance(local, Local) else local or {}
+    for provider, readers in LOCAL_IN_SPEC.items():
+        for name in readers:
+            if spec.provider in BACKENDS.built_in and name not in own and given.get(name) is not None:
+                raise ConfigError(
+                    f"The model {str(spec)!r} takes no {name}.", hint=f"Leave {name} out, or name an {provider}: model."
+                )
 
 
 def _with(local: Local | Mapping[str, Any] | None, changes: Mapping[str, Any]) -> Local | Mapping[str, Any]:

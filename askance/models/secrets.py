@@ -14,7 +14,10 @@ import re
 from base64 import b64encode
 from bisect import bisect_right
 from collections.abc import AsyncIterable, AsyncIterator, Collection, Iterator
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+if TYPE_CHECKING:
+    from askance.models.settings import ModelSettings
 
 T = TypeVar("T")
 
@@ -169,9 +172,20 @@ class Secrets:
 _SECRET_NAMES = ("KEY", "PASSWORD", "SECRET", "TOKEN")
 
 
+def is_secret_name(name: str) -> bool:
+    """Whether the name of an environment variable ends as those of secrets do."""
+    return name.upper().endswith(_SECRET_NAMES)
+
+
 def environment_secrets() -> Secrets:
     """What the environment variables hold whose names end as those of secrets do."""
-    return Secrets({value for name, value in os.environ.items() if name.upper().endswith(_SECRET_NAMES)})
+    return Secrets({value for name, value in os.environ.items() if is_secret_name(name)})
+
+
+def named_variables(settings: ModelSettings) -> tuple[str, ...]:
+    """The environment variables that the settings of a model name: of its key, and of headers."""
+    headers = [value.removeprefix("env:") for value in settings.headers.values() if value.startswith("env:")]
+    return (*headers, *([] if settings.key_variable is None else [settings.key_variable]))
 
 
 class _TooMany(Exception):

@@ -2,7 +2,7 @@
 
 They are those of release 0.1.0, the first of their own (`open-telemetry/semantic-conventions-genai`, pages
 `client-inference`, `gen-ai-agent-spans` and `execute-tool`). All of them have the status Development, so the next
-release may rename them; nothing outside of this module names one.
+release may rename them; no other module spells one of them out.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ TOOL: Final = "gen_ai.tool.name"
 TOOL_TYPE: Final = "gen_ai.tool.type"
 TOOL_CALL: Final = "gen_ai.tool.call.id"
 ERROR: Final = "error.type"
+EXCEPTION: Final = "exception.type"
+EXCEPTION_WORDS: Final = "exception.message"
 SERVER: Final = "server.address"
 PORT: Final = "server.port"
 

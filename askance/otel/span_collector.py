@@ -1,7 +1,8 @@
 """Spans on their way to a collector, by OTLP over HTTP, in the background.
 
 What the environment says goes first, as everywhere in OpenTelemetry: `OTEL_EXPORTER_OTLP_ENDPOINT` and its like. A
-collector that is missing or hangs is said once, and its spans are lost; whoever makes spans never waits for it.
+collector that is missing, hangs or is too slow is said once, and what it does not take is lost; whoever makes spans
+never waits for it. A collector on this machine is asked without a proxy, which might be on another.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from threading import Thread
+from threading import Lock, Thread
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
@@ -21,6 +22,7 @@ from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExport
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+from requests import Session
 from typing_extensions import override
 
 from askance.errors import UsageError, boundary
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("askance")
 
 GOODBYE: Final = 1.0
-"""Seconds that the end of the work waits for a collector that takes nothing; while it takes spans, it may go on."""
+"""Seconds that the end of the work waits for the next batch to be taken; the SDK ends that after 30 seconds."""
 PAUSE: Final = 30.0
 """Seconds after a failure in which nothing is sent."""
 MOST_WAITING: Final = 32_768
@@ -81,7 +83,7 @@ class SpanCollector:
             named = {} if "OTEL_SERVICE_NAME" in os.environ else {"service.name": "askance"}
             provider = TracerProvider(resource=Resource.create(named), shutdown_on_exit=False)
             sender = _Sender(self)
-            queue = BatchSpanProcessor(
+            queue = _Queue(
                 sender,
                 max_queue_size=None if "OTEL_BSP_MAX_QUEUE_SIZE" in os.environ else MOST_WAITING,
                 schedule_delay_millis=None if "OTEL_BSP_SCHEDULE_DELAY" in os.environ else SOON,
@@ -91,7 +93,7 @@ class SpanCollector:
             try:
                 yield provider
             finally:
-                _say_goodbye(provider, sender)
+                _say_goodbye(provider, queue, sender)
 
 
 def _misconfigured(words: str) -> UsageError:
@@ -103,14 +105,17 @@ class _Sender(SpanExporter):
 
     def __init__(self, collector: SpanCollector) -> None:
         self._collector = collector
-        self._exporter = OTLPSpanExporter(endpoint=collector.address)
+        self._exporter = OTLPSpanExporter(endpoint=collector.address, session=_direct() if collector.is_here else None)
         self._silent_until = 0.0
         self._is_said = False
         self.taken = 0
         """Batches that the collector took."""
+        self.tried = 0
+        """Spans that were sent, or given up."""
 
     @override
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        self.tried += len(spans)
         if time.monotonic() < self._silent_until:
             return SpanExportResult.FAILURE
         result = self._exporter.export(spans)
@@ -123,10 +128,17 @@ class _Sender(SpanExporter):
 
     def say_lost(self) -> None:
         """Says once that spans are lost."""
-        if not self._is_said:
-            self._is_said = True
+        if self._is_said:
+            return
+        self._is_said = True
+        if self.taken:
             _log.warning(
-                "The collector at %s takes no traces, so they are lost; all else goes on. Start it, or set "
+                "The collector at %s takes traces too slowly, or no more, so some are lost; all else goes on.",
+                self._collector,
+            )
+        else:
+            _log.warning(
+                "The collector at %s takes no traces, so they are lost; all else goes on. See whether it runs, or set "
                 "OTEL_EXPORTER_OTLP_ENDPOINT.",
                 self._collector,
             )
@@ -136,7 +148,29 @@ class _Sender(SpanExporter):
         self._exporter.shutdown()
 
 
-def _say_goodbye(provider: TracerProvider, sender: _Sender) -> None:
+def _direct() -> Session:
+    """A session that asks no proxy."""
+    session = Session()
+    session.trust_env = False
+    return session
+
+
+class _Queue(BatchSpanProcessor):
+    """Spans that wait to be sent, counted."""
+
+    queued = 0
+    """Spans that were to be sent, those among them that found no place."""
+    _lock = Lock()
+
+    @override
+    def on_end(self, span: ReadableSpan) -> None:
+        if span.context is not None and span.context.trace_flags.sampled:
+            with self._lock:
+                self.queued += 1
+        super().on_end(span)
+
+
+def _say_goodbye(provider: TracerProvider, queue: _Queue, sender: _Sender) -> None:
     """Sends what waits, as long as the collector takes it."""
     closing = Thread(target=provider.shutdown, name="askance-otel", daemon=True)
     closing.start()
@@ -144,8 +178,9 @@ def _say_goodbye(provider: TracerProvider, sender: _Sender) -> None:
     while closing.is_alive() and sender.taken > before:
         before = sender.taken
         closing.join(GOODBYE)
-    if closing.is_alive():
+    if closing.is_alive() or sender.tried < queue.queued:
         sender.say_lost()
+    if closing.is_alive():
         sender.shutdown()
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -22,7 +23,7 @@ from askance import __version__
 from askance.chat import ImagePart
 from askance.models.call_scope import Pending, Tracer
 from askance.models.prices import price_of
-from askance.models.secrets import Secrets, environment_secrets
+from askance.models.secrets import Secrets, environment_secrets, named_variables
 from askance.otel import conventions as names
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class SpanTracer(Tracer):
         self._calls: dict[tuple[int, int], Span] = {}
         """The calls under way, by the request and the task that asks it."""
         self._secrets = environment_secrets()
-        self._headers: set[str] = set()
+        self._learned: set[str] = set()
 
     # --- the work around calls ---
 
@@ -138,10 +139,10 @@ class SpanTracer(Tracer):
         for each in tries:
             if each.error is not None:
                 kind = str(each.error).partition(":")[0]
-                said = {"exception.message": each.error} if self._content else {}
+                said = {names.EXCEPTION_WORDS: each.error} if self._content else {}
                 span.add_event(
                     names.TRY,
-                    self._attributes({"exception.type": kind, **said}),
+                    self._attributes({names.EXCEPTION: kind, **said}),
                     int((each.at + each.seconds) * 1e9),
                 )
 
@@ -174,10 +175,11 @@ class SpanTracer(Tracer):
     # --- secrets ---
 
     def _learn(self, settings: ModelSettings) -> None:
-        """Takes note of the headers of a model, each of which may be a secret; keys stand in the environment."""
-        new = {value for value in settings.headers.values() if not value.startswith("env:")} - self._headers
+        """Takes note of the key and the headers of a model, each of which may be a secret."""
+        headers = {value for value in settings.headers.values() if not value.startswith("env:")}
+        new = (headers | {os.environ.get(name, "") for name in named_variables(settings)}) - self._learned
         if new:
-            self._headers |= new
+            self._learned |= new
             self._secrets |= Secrets(new)
 
     def _attributes(self, values: Mapping[str, Any]) -> dict[str, Attribute]:

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx2
@@ -20,6 +21,8 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
+from askance.errors import UsageError
+from askance.investigator import looking_node
 from askance.replay import open_records
 from tests.cli.command import DEMO, ROOT, Command, start
 
@@ -167,6 +170,36 @@ def test_a_port_that_is_taken_is_said(askance: Command, own_place: Path) -> None
         done = askance("mcp", PICTURES, "--vlm", "demo", "--replay", "--http", port)
 
     assert (done.code, f"The port {port} cannot be used" in done.err) == (2, True)
+
+
+def test_without_the_packages_of_an_agent_investigations_are_left_out(
+    askance: Command, own_place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(looking_node, "find_spec", lambda name: None if name == "langgraph" else object())
+    with socket.create_server(("127.0.0.1", 0)) as taken:  # so that it ends
+        port = str(taken.getsockname()[1])
+        done = askance("mcp", PICTURES, "--vlm", "demo", "--replay", "--http", port)
+
+    assert done.err.count("The tool `investigate` is left out. An investigator needs langgraph.") == 1
+    assert f"The port {port} cannot be used" in done.err
+
+
+def test_a_client_whose_records_cannot_be_opened_leaves_those_of_no_other_open(
+    askance: Command, tokens: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[str] = []
+
+    def opened(*_: object, name: str) -> Any:
+        if name == "mcp-bob":
+            raise UsageError("Not this one.")
+        return SimpleNamespace(close=lambda: closed.append(name))
+
+    monkeypatch.setattr("askance.cli.workspace.open_workspace", opened)
+
+    done = askance("mcp", PICTURES, "--vlm", "demo", "--replay", "--http", "0", "--tokens", tokens)
+
+    assert (done.code, closed) == (2, ["mcp-ann"])
+    assert "Not this one." in done.err
 
 
 def test_without_the_extra_the_way_to_it_is_said(

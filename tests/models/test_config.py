@@ -214,3 +214,13 @@ def test_the_model_of_local(tmp_path: Path, text: str, local: str | None) -> Non
     (tmp_path / "askance.toml").write_text(text, encoding="utf-8")
 
     assert Config.load(tmp_path / "askance.toml").local == (local and local.format(place=tmp_path))
+
+
+@pytest.mark.parametrize("spec", ["openai:gpt-4o", "vllm:models/tiny"])
+def test_an_adapter_that_nobody_would_heed_is_refused(own_place: Path, spec: str) -> None:
+    write(own_place, f'[models.m]\nspec = "{spec}"\nlocal = {{ adapter = "lora" }}')
+
+    with pytest.raises(ConfigError) as refused:
+        named("m")
+
+    assert str(refused.value) == f"The model '{spec}' takes no adapter. Leave adapter out, or name an hf: model."

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from askance.chains import atypicality, end_to_end
-from askance.errors import ServerFault, UsageError
+from askance.errors import ModelError, ServerFault, UsageError
 from askance.evals import Evaluation, Sample, evaluate, right_or_wrong
 from askance.evals.solver import ChainSolver
 from askance.images import Image
@@ -152,6 +152,39 @@ def test_secrets_are_blanked_out_of_what_is_sent(
     assert "The key is [key]." in receiver.spans[0].attributes["gen_ai.output.messages"]
 
 
+def test_keys_and_headers_that_settings_name_are_blanked_out_whatever_their_variables_are_called(
+    receiver: SpanReceiver, own_place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_HEADER", "header-4711")
+    monkeypatch.setenv("MY_ACCESS", "access-4711")
+    with FakeEndpoint(lambda _: error(400, "not header-4711 or access-4711")) as endpoint:
+        settings = {"key_variable": "MY_ACCESS", "headers": {"x-access": "env:MY_HEADER"}, "protocol": "json_schema"}
+        vlm = get_model(f"openai:m@{endpoint.url}", engine=Engine(records=MemoryStore()), **settings)
+        with send_spans(content=True):
+            with pytest.raises(ModelError):
+                narration(vlm).invoke(PICTURE)
+            narration(model_of(scripted(narration={"description": "header-4711 access-4711"}))).invoke(PICTURE)
+
+    assert len(receiver.named("chat")) == 2
+    assert b"4711" not in receiver.raw
+
+
+def test_a_collector_on_this_machine_is_asked_without_a_proxy_and_with_the_headers_of_the_environment(
+    receiver: SpanReceiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-collector=mine")
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    with SpanReceiver() as proxy:
+        for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+            monkeypatch.setenv(name, proxy.url)
+        with send_spans():
+            narration(model_of(scripted())).invoke(PICTURE)
+
+    assert (proxy.posts, len(receiver.spans)) == (0, 1)
+    assert receiver.headers["x-collector"] == "mine"
+
+
 @pytest.mark.parametrize(("content", "said"), [(False, False), (True, True)])
 def test_a_call_that_fails_says_how_and_its_words_only_with_the_content(
     content: bool, said: bool, receiver: SpanReceiver, own_place: Path
@@ -209,6 +242,23 @@ def test_the_end_waits_for_a_collector_that_takes_spans(
             node.invoke(PICTURE)
 
     assert len(receiver.spans) == 600
+
+
+def test_spans_that_a_slow_collector_does_not_get_are_said(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in ("OTEL_BSP_MAX_QUEUE_SIZE", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE"):
+        monkeypatch.setenv(name, "8")
+    node = narration(model_of(scripted()))
+
+    with SpanReceiver(delay=0.3) as slow:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", slow.url)
+        with send_spans():
+            for _ in range(60):
+                node.invoke(PICTURE)
+
+    assert 0 < len(slow.spans) < 60
+    assert caplog.text.count("takes traces too slowly, or no more, so some are lost") == 1
 
 
 def test_a_provider_of_ones_own_is_used_and_stays_open() -> None:

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from askance.errors import AuthError, ConfigError
 from askance.models.openai.transport import PACKINGS, bounding, client_class, transport
-from askance.models.secrets import HiddenValues, Secrets
+from askance.models.secrets import HiddenValues, Secrets, named_variables
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient, Timeout
@@ -126,8 +126,7 @@ def key_variable(settings: ModelSettings) -> str | None:
 def secrets_of(settings: ModelSettings) -> Secrets:
     """The keys and secret headers that the client sends, to be blanked out of replies."""
     variables = (AZURE_VARIABLES if settings.azure is not None else ()) + (key_variable(settings) or "",)
-    named = [value.removeprefix("env:") for value in settings.headers.values() if value.startswith("env:")]
-    return Secrets({os.environ.get(name, "") for name in (*variables, *named)})
+    return Secrets({os.environ.get(name, "") for name in (*variables, *named_variables(settings))})
 
 
 def resolved(headers: Mapping[str, str]) -> HiddenValues:

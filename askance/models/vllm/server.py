@@ -32,6 +32,7 @@ from askance.errors import ConfigError, ModelError, ServerFault, Unreachable
 from askance.models.backend import ask
 from askance.models.local.folder import is_identity
 from askance.models.openai.openai_model import OpenAIModel, at_loopback, from_settings
+from askance.models.secrets import is_secret_name
 from askance.models.vllm import server_process
 from askance.models.vllm.engine_args import OFFLINE, folder_of, identity_of
 from askance.models.vllm.engine_log import (
@@ -276,9 +277,7 @@ def _latest(log: str) -> str:
 
 def _environment(python: str, *, key: str) -> Mapping[str, str]:
     """Variables of the server: without keys of others, offline, and without our paths where it is not our Python."""
-    inherited = {
-        name: value for name, value in os.environ.items() if not name.endswith(("_API_KEY", "_TOKEN", "_SECRET"))
-    }
+    inherited = {name: value for name, value in os.environ.items() if not is_secret_name(name)}
     if python != sys.executable:
         inherited.pop("PYTHONPATH", None)
         inherited.pop("PYTHONHOME", None)
