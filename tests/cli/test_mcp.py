@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -175,7 +176,10 @@ def test_a_port_that_is_taken_is_said(askance: Command, own_place: Path) -> None
 def test_without_the_packages_of_an_agent_investigations_are_left_out(
     askance: Command, own_place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(looking_node, "find_spec", lambda name: None if name == "langgraph" else object())
+    def lacking(name: str) -> object:
+        return None if name == "langgraph" else find_spec(name)
+
+    monkeypatch.setattr(looking_node, "find_spec", lacking)
     with socket.create_server(("127.0.0.1", 0)) as taken:  # so that it ends
         port = str(taken.getsockname()[1])
         done = askance("mcp", PICTURES, "--vlm", "demo", "--replay", "--http", port)

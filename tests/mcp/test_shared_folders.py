@@ -57,7 +57,7 @@ def test_a_name_that_cannot_be_said_breaks_no_list_and_is_not_in_it(tmp_path: Pa
     for path in (tmp_path / "photos/a.jpg", tmp_path / "photos/a\\b.jpg", deep / "c.jpg"):
         shutil.copy(PICTURE, path)
     with contextlib.suppress(OSError):  # a system whose names are UTF-8 has no such file
-        shutil.copy(PICTURE, os.fsencode(tmp_path / "photos") + b"/caf\xe9.jpg")
+        shutil.copy(PICTURE, tmp_path / "photos" / os.fsdecode(b"caf\xe9.jpg"))
 
     assert SharedFolders([tmp_path / "photos"]).names() == ["photos/a.jpg"]
 

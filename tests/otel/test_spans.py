@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -158,7 +159,11 @@ def test_keys_and_headers_that_settings_name_are_blanked_out_whatever_their_vari
     monkeypatch.setenv("MY_HEADER", "header-4711")
     monkeypatch.setenv("MY_ACCESS", "access-4711")
     with FakeEndpoint(lambda _: error(400, "not header-4711 or access-4711")) as endpoint:
-        settings = {"key_variable": "MY_ACCESS", "headers": {"x-access": "env:MY_HEADER"}, "protocol": "json_schema"}
+        settings: dict[str, Any] = {
+            "key_variable": "MY_ACCESS",
+            "headers": {"x-access": "env:MY_HEADER"},
+            "protocol": "json_schema",
+        }
         vlm = get_model(f"openai:m@{endpoint.url}", engine=Engine(records=MemoryStore()), **settings)
         with send_spans(content=True):
             with pytest.raises(ModelError):
