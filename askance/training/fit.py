@@ -36,7 +36,7 @@ from askance.models.settings import Local
 from askance.process_lock import ProcessLock
 from askance.training.chat_objective import chat_objective
 from askance.training.encoder_objective import encoder_objective
-from askance.training.objective import Control, Objective, check_control, shuffled
+from askance.training.objective import Control, Objective, check_control, shuffled, without_pictures
 from askance.training.recipe import HIGHER, FitRecipe
 from askance.training.text_objective import text_objective
 from askance.training.trainer import FitProgress, Lesson, learn, steps_of
@@ -99,7 +99,7 @@ class Fit:
                 hint="Make a set with one; or give one rate and no early stop: `-R rates=1e-5 -R patience=null`.",
             )
         if self.control is not None and not self.data.has_pictures:
-            check_control(self.control, ())
+            raise without_pictures()
         provider = self.base.partition(":")[0]
         wanted = "hf" if fields.loss == "completion" else "clip"
         if provider != wanted:

@@ -90,6 +90,18 @@ def test_shuffled_pictures_are_the_same_ones_elsewhere(kind: KindOfSet) -> None:
     assert shuffled(before, seed=3) == after != shuffled(before, seed=4)
 
 
+def test_chats_without_pictures_stay_as_they_are_among_others() -> None:
+    plain, seen = list(examples("words", 5, seed=1)), list(examples("chat", 5, seed=1))
+    mixed = [each for pair in zip(plain, seen, strict=True) for each in pair]
+
+    check_control("shuffled", mixed)
+    after = shuffled(mixed, seed=3)
+
+    assert after[::2] == plain
+    assert after[1::2] == shuffled(seen, seed=3)
+    assert after[1::2] != seen
+
+
 def test_examples_without_pictures_have_no_control() -> None:
     texts = list(examples("text", 3, seed=1))
 
