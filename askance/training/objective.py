@@ -20,6 +20,9 @@ Control = Literal["text-only", "shuffled"]
 """Training that must learn nothing of pictures: all of them zeros, as the mean picture is after normalization; or those
 of training in another order, so that none is with its text."""
 
+IGNORED = -100
+"""Label of a token that adds nothing to the loss."""
+
 Tensors: TypeAlias = dict[str, Any]
 Kept = TypeVar("Kept", bound=TrainingExample)
 

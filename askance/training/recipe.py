@@ -206,13 +206,14 @@ def _read(file: Path) -> FitRecipe:
             )
         values[name] = table["value"]
         sources[name] = FieldSource(by=table["by"], at=str(table.get("at", "")), why=str(table.get("why", "")))
-    own: Any = content.get("warnings") or []
+    said = content.get("warnings") or []
+    own = cast("list[object]", said if isinstance(said, list) else [said])
     return FitRecipe(
         name=file.stem,
         title=str(content.get("title", "")),
         fields=_checked(values, file.stem if file.parent == FOLDER else str(file)),
         sources=sources,
-        warnings=(*(base.warnings if base else ()), *map(str, own if isinstance(own, list) else [own])),
+        warnings=(*(base.warnings if base else ()), *map(str, own)),
     )
 
 
