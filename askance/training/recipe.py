@@ -206,7 +206,7 @@ def _read(file: Path) -> FitRecipe:
             )
         values[name] = table["value"]
         sources[name] = FieldSource(by=table["by"], at=str(table.get("at", "")), why=str(table.get("why", "")))
-    said: Any = content.get("warnings") or ()
+    said: Any = content.get("warnings") or []
     own = cast("list[object]", said if isinstance(said, list) else [said])
     return FitRecipe(
         name=file.stem,

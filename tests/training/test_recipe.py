@@ -80,6 +80,7 @@ def test_a_file_of_ones_own_stands_on_a_recipe(tmp_path: Path) -> None:
 
     assert (recipe.name, recipe.fields.epochs, recipe.fields.optimizer) == ("mine", 9, "adafactor")
     assert recipe.sources["epochs"].why == "tried"
+    assert recipe.warnings == ()
 
 
 def test_warnings_of_the_base_stay_beside_ones_own(tmp_path: Path) -> None:
