@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from askance.amounts import duration
 from askance.cli.columns import Columns, Line, Part, Report
 from askance.cli.group import command_group
 from askance.cli.options import AsJson, named_values, spelled_out
@@ -42,8 +43,8 @@ class FitOptions:
     control: Annotated[
         Literal["text-only", "shuffled"] | None,
         typer.Option(
-            help="A twin, to see what a result owes to pictures: all of them zeros after normalization, or those of "
-            "training exchanged."
+            help="Train a twin that learns nothing from pictures: text-only makes them all zeros, shuffled gives each "
+            "text another's."
         ),
     ] = None
     seed: Annotated[int, typer.Option(help="Of everything that is random.")] = 0
@@ -98,7 +99,7 @@ def lora(
 
     The result is asked as `hf:BASE?adapter=OUT`.
     """
-    _end(_train("lora", data, options, options.changes(rank=rank), merge))
+    _train("lora", data, options, options.changes(rank=rank), merge)
 
 
 @commands.command("recipe")
@@ -124,7 +125,7 @@ def recipe(
     more: dict[str, object] = {}
     if train_projection:
         more["trained"] = (*FitRecipe.named(name).fields.trained, "language_projection.")
-    _end(_train(name, data, options, options.changes(**more), None))
+    _train(name, data, options, options.changes(**more), None)
 
 
 @commands.command("recipes")
@@ -218,13 +219,7 @@ def _value(value: object) -> str:
 # --- training ---
 
 
-def _end(code: int) -> None:
-    """Ends the command with an exit code, unless all went well."""
-    if code:
-        raise typer.Exit(code)
-
-
-def _train(name: str, data: Path, options: FitOptions, changes: Mapping[str, Any], merge: Path | None) -> int:
+def _train(name: str, data: Path, options: FitOptions, changes: Mapping[str, Any], merge: Path | None) -> None:
     from askance.training import Fit, FitRecipe
 
     chosen = FitRecipe.named(name, **changes)
@@ -245,7 +240,8 @@ def _train(name: str, data: Path, options: FitOptions, changes: Mapping[str, Any
     ]
     for note in chosen.notes:
         echo(f"· {note}", err=True)
-    return _plan(trainings, options) if options.plan else _fit(trainings, options, merge)
+    if code := _plan(trainings, options) if options.plan else _fit(trainings, options, merge):
+        raise typer.Exit(code)
 
 
 def _sets(folder: Path, out: Path) -> Iterator[tuple[Path, Any]]:
@@ -275,7 +271,7 @@ def _plan_parts(plan: FitPlan, sets: int) -> Iterator[Part]:
         ("rates of learning", str(plan.rates), str(plan.rates * sets)),
         ("steps", f"{plan.steps:,}", f"{plan.steps * sets:,}"),
         ("seconds a step", f"{plan.seconds_a_step:.3g}", ""),
-        ("hours, at most", f"{plan.hours:.3g}", f"{plan.hours * sets:.3g}"),
+        ("hours of steps", f"{plan.hours:.3g}", f"{plan.hours * sets:.3g}"),
     ]
     yield Columns(rows)
     share = plan.trained / plan.parameters
@@ -290,10 +286,12 @@ def _plan_parts(plan: FitPlan, sets: int) -> Iterator[Part]:
 
 def _fit(trainings: Sequence[tuple[Path, Fit]], options: FitOptions, merge: Path | None) -> int:
     from askance.cli.progress import Progress
-    from askance.training import fit, merge_adapter
+    from askance.training.fit import check_merge, fit, merge_adapter
 
-    if merge is not None and len(trainings) > 1:
-        raise UsageError("Several adapters cannot be merged into one folder.", hint="Merge one fold at a time.")
+    if merge is not None:
+        if len(trainings) > 1:
+            raise UsageError("Several adapters cannot be merged into one folder.", hint="Merge one fold at a time.")
+        check_merge(trainings[0][1], trainings[0][0], merge)
     results = list[dict[str, Any]]()
     state = _State()
     with Progress("steps", state=lambda: str(state)) as progress:
@@ -324,16 +322,10 @@ class _State:
     def tell(self, out: Path, done: FitProgress, number: int, rates: int) -> None:
         loss = "" if done.loss is None else f", loss {done.loss:.4g}"
         of = f" ({number} of {rates})" if rates > 1 else ""
-        self._text = f"{out.name}: rate {done.rate:g}{of}{loss}, {_duration(done.left)} left"
+        self._text = f"{out.name}: rate {done.rate:g}{of}{loss}, {duration(done.left)} left"
 
     def __str__(self) -> str:
         return self._text
-
-
-def _duration(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
 
 
 def _results(results: Sequence[Mapping[str, Any]]) -> Iterator[Part]:

@@ -17,7 +17,7 @@ from askance.images import CLEAN_POLICY, Shown
 from askance.models.local.adapter import LoraShape, add_adapter, save_adapter
 from askance.models.local.batch_row import BatchRow, to_row
 from askance.models.local.transformers_model import load_model
-from askance.training.objective import Control, DrawnExample, Objective, Tensors, freeze_all_but
+from askance.training.objective import IGNORED, Control, DrawnExample, Objective, Tensors, freeze_all_but
 from askance.training.training_set import ChatExample
 from askance.training.weights import save_weights
 
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from askance.models.local.transformers_model import TransformersModel
     from askance.models.settings import Local
     from askance.training.recipe import RecipeFields
-
-IGNORED = -100
-"""Label of a token that adds nothing to the loss."""
 
 
 def chat_objective(

@@ -20,6 +20,7 @@ import sys
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,17 +30,18 @@ from askance import __version__
 from askance.documents import parse_json
 from askance.errors import UsageError, optional_library
 from askance.evals.run_folder import write_whole, writing_to
-from askance.models.local.folder import TRAINING_FILE, digest_of, find_folder, identity_of
+from askance.models.local.adapter_folder import TRAINING_FILE
+from askance.models.local.folder import digest_of, find_folder, identity_of, json_beside
 from askance.models.local.runtime import no_progress_bars, packages
 from askance.models.local.transformers_model import load_model
 from askance.models.settings import Local
 from askance.process_lock import ProcessLock
 from askance.training.chat_objective import chat_objective
 from askance.training.encoder_objective import encoder_objective
-from askance.training.objective import Control, Objective, check_control, shuffled
+from askance.training.objective import Control, Objective, check_control, shuffled, without_pictures
 from askance.training.recipe import HIGHER, FitRecipe
 from askance.training.text_objective import text_objective
-from askance.training.trainer import FitProgress, Lesson, learn, steps_of
+from askance.training.trainer import FitProgress, Lesson, last_words, learn, no_space, steps_of
 from askance.training.weights import save_weights
 
 if TYPE_CHECKING:
@@ -99,7 +101,7 @@ class Fit:
                 hint="Make a set with one; or give one rate and no early stop: `-R rates=1e-5 -R patience=null`.",
             )
         if self.control is not None and not self.data.has_pictures:
-            check_control(self.control, ())
+            raise without_pictures()
         provider = self.base.partition(":")[0]
         wanted = "hf" if fields.loss == "completion" else "clip"
         if provider != wanted:
@@ -209,6 +211,10 @@ def fit(training: Fit, out: Path, *, on_progress: OnProgress | None = None) -> d
         return done
     training.check_packages()
     with writing_to(out), _alone(out):
+        # Another process may have begun or finished in the meantime.
+        done = _begun(out, decides)
+        if done.get("state") == "finished":
+            return done
         begun = {"format": FORMAT, "state": "training", **decides}
         write_whole(out / TRAINING_FILE, _json(begun))
         outcomes, facts = _outcomes(training, out, on_progress)
@@ -255,7 +261,7 @@ def _outcomes(training: Fit, out: Path, on_progress: OnProgress | None) -> tuple
     rates, outcomes = training.recipe.fields.rates, list[dict[str, Any]]()
     facts: dict[str, Any] = {}
     for number, rate in enumerate(rates, start=1):
-        known = _read(_place(out, rate, RESULT))
+        known: dict[str, Any] = {**json_beside(out / RATES / f"{rate:g}", RESULT)}
         if known and _place(out, rate, WEIGHTS).is_dir():
             outcomes.append(known["outcome"])
             facts = known["facts"]
@@ -285,7 +291,10 @@ def _outcomes(training: Fit, out: Path, on_progress: OnProgress | None) -> tuple
         part = _place(out, rate, f"{WEIGHTS}.part")
         for begun in (part, _place(out, rate, WEIGHTS)):
             shutil.rmtree(begun, ignore_errors=True)
-        with no_progress_bars(objective.runtime.transformers):
+        with (
+            no_progress_bars(objective.runtime.transformers),
+            no_space("the weights", part, partial(last_words, lesson)),
+        ):
             objective.save(part)
         part.replace(_place(out, rate, WEIGHTS))
         write_whole(_place(out, rate, RESULT), _json({"outcome": outcome.form, "facts": facts}))
@@ -310,7 +319,7 @@ def _begun(out: Path, decides: Mapping[str, Any]) -> dict[str, Any]:
     """
     if not out.exists() or (out.is_dir() and not any(out.iterdir())):
         return {}
-    there = _read(out / TRAINING_FILE) if out.is_dir() else {}
+    there = json_beside(out, TRAINING_FILE) if out.is_dir() else {}
     if not there:
         raise UsageError(f"{str(out)!r} is there already, and holds no training.", hint="Name a new folder.")
     for name, value in json.loads(_json(decides)).items():
@@ -320,7 +329,7 @@ def _begun(out: Path, decides: Mapping[str, Any]) -> dict[str, Any]:
                 f"{str(out)!r} holds another training: {_difference(name, old, value)}.",
                 hint="Name a new folder; or give the same options, and it goes on.",
             )
-    return there
+    return {**there}
 
 
 def _comparable(name: str, value: Any) -> Any:
@@ -351,24 +360,38 @@ def _identity(training: Fit, out: Path) -> str:
     return f"{provider}:{identity.partition(':')[2]}"
 
 
+def check_merge(training: Fit, adapter: Path, folder: Path) -> None:
+    """Looks whether a base can be written with its adapter, once that is trained.
+
+    Raises:
+        UsageError: `folder` is there already, or what is trained is no adapter.
+    """
+    if "adapter" not in training.recipe.fields.trained:
+        raise UsageError(
+            f"The training in {str(adapter)!r} makes a whole model, so there is nothing to merge.",
+            hint="Leave `--merge` out.",
+        )
+    if folder.exists():
+        raise UsageError(f"{str(folder)!r} is there already.", hint="Name a new folder.")
+
+
 def merge_adapter(training: Fit, adapter: Path, folder: Path) -> None:
     """Writes a base with its adapter as one model into a new folder, for servers that read whole models.
 
     Raises:
         UsageError: `folder` is there already, or what was trained is no adapter.
         ConfigError: the adapter belongs to another base.
+        AskanceError: there is no space.
     """
-    if "adapter" not in training.recipe.fields.trained:
-        raise UsageError(f"What is in {str(adapter)!r} is a whole model.", hint="Leave `--merge` out.")
-    if folder.exists():
-        raise UsageError(f"{str(folder)!r} is there already.", hint="Name a new folder.")
+    check_merge(training, adapter, folder)
     base = training.folder
     local = replace(training.local, dtype="auto", adapter=str(adapter))
     model = load_model(base, local, name=training.base.partition(":")[2], dtype=base.dtype)
     folder.absolute().parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=".part-", dir=folder.absolute().parent) as place:
         part = Path(place, "folder")
-        with no_progress_bars(model.runtime.transformers):
+        done = f"What was trained is in {str(adapter)!r}."
+        with no_progress_bars(model.runtime.transformers), no_space("the model", folder, lambda: done):
             save_weights(model.model, base.path, part, blind=training.control == "text-only")
         part.rename(folder)
 
@@ -482,7 +505,7 @@ def read_training(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     Raises:
         UsageError: no training is in the folder.
     """
-    record = _read(folder / TRAINING_FILE)
+    record = {**json_beside(folder, TRAINING_FILE)}
     if record.get("format") != FORMAT:
         raise UsageError(f"There is no training in {str(folder)!r}.", hint="Name a folder of `askance train …`.")
     lines = list[dict[str, Any]]()
@@ -497,15 +520,6 @@ def read_training(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
 def _place(out: Path, rate: float, name: str) -> Path:
     return out / RATES / f"{rate:g}" / name
-
-
-def _read(path: Path) -> dict[str, Any]:
-    """The JSON object in a file of ours; empty where there is none."""
-    with suppress(OSError, ValueError):
-        content: object = parse_json(path.read_bytes())
-        if isinstance(content, dict):
-            return cast("dict[str, Any]", content)
-    return {}
 
 
 def _json(form: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from askance.amounts import many
 from askance.errors import UsageError
-from askance.training.training_set import ChatExample, ChoiceExample, PairExample, TextExample, TrainingExample
+from askance.training.training_set import ChatExample, PairExample, TrainingExample
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 Control = Literal["text-only", "shuffled"]
 """Training that must learn nothing of pictures: all of them zeros, as the mean picture is after normalization; or those
 of training in another order, so that none is with its text."""
+
+IGNORED = -100
+"""Label of a token that adds nothing to the loss."""
 
 Tensors: TypeAlias = dict[str, Any]
 Kept = TypeVar("Kept", bound=TrainingExample)
@@ -107,21 +110,25 @@ def freeze_all_but(model: Any, trained: Sequence[str]) -> None:
 
 
 def shuffled(examples: Sequence[Kept], *, seed: int) -> list[Kept]:
-    """The examples with their pictures in another order.
+    """The examples with their pictures in another order; one without a picture stays as it is.
 
     Raises:
-        UsageError: they have no pictures.
+        UsageError: two chats have unequal numbers of pictures.
     """
-    order = list(range(len(examples)))
+    places = [place for place, example in enumerate(examples) if example.pictures]
+    order = [*places]
     random.Random(f"{seed} shuffled").shuffle(order)
-    return [_with_pictures_of(example, examples[place]) for example, place in zip(examples, order, strict=True)]
+    made = [*examples]
+    for place, other in zip(places, order, strict=True):
+        made[place] = _with_pictures_of(examples[place], examples[other])
+    return made
 
 
 def _with_pictures_of(example: Any, other: Any) -> Any:
     match example:
-        case ChatExample(images=images) if images and len(images) == len(other.images):
+        case ChatExample(images=images) if len(images) == len(other.images):
             return replace(example, images=other.images)
-        case ChatExample(images=images) if images:
+        case ChatExample(images=images):
             raise UsageError(
                 f"The pictures of chats with {many(len(images), 'picture')} and with {len(other.images)} cannot be "
                 "exchanged.",
@@ -129,10 +136,8 @@ def _with_pictures_of(example: Any, other: Any) -> Any:
             )
         case PairExample():
             return replace(example, image=other.image, view=other.view)
-        case ChoiceExample():
-            return replace(example, image=other.image)
         case _:
-            raise without_pictures()
+            return replace(example, image=other.image)
 
 
 def without_pictures() -> UsageError:
@@ -146,5 +151,5 @@ def check_control(control: Control | None, examples: Sequence[TrainingExample]) 
     Raises:
         UsageError: there are none.
     """
-    if control is not None and (not examples or isinstance(examples[0], TextExample) or not examples[0].pictures):
+    if control is not None and not any(example.pictures for example in examples):
         raise without_pictures()

@@ -88,15 +88,14 @@ def _line(example: TrainingExample) -> JsonObject | str:
         case ChatExample():
             if len(example.images) > MOST_PICTURES:
                 return f"more than {MOST_PICTURES} pictures"
+            spoken = (*example.prompt, *example.completion)
+            if any(turn["role"] != "user" and _has_picture(turn["content"]) for turn in spoken):
+                return "a picture in a turn that is not the user's"
             urls = [_data_url(image) for image in example.images]
             if any(url is None for url in urls):
                 return f"a picture of more than {LARGEST_PICTURE // 1_000_000} MB"
             pictures = iter(urls)
-            turns = [
-                _turn(turn["role"], _content(turn["content"], pictures))
-                for turn in (*example.prompt, *example.completion)
-            ]
-            return {"messages": turns}
+            return {"messages": [_turn(turn["role"], _content(turn["content"], pictures)) for turn in spoken]}
         case ChoiceExample() | PairExample():
             raise UsageError(
                 "OpenAI tunes models that write, and these examples are pictures with texts to choose from.",
@@ -109,7 +108,7 @@ def _turn(role: str, content: Any) -> JsonObject:
 
 
 def _content(parts: Sequence[Mapping[str, Any]], pictures: Any) -> str | list[JsonObject]:
-    if all(part["type"] == "text" for part in parts):
+    if not _has_picture(parts):
         return "".join(part["text"] for part in parts)
     return [
         {"type": "text", "text": part["text"]}
@@ -117,6 +116,10 @@ def _content(parts: Sequence[Mapping[str, Any]], pictures: Any) -> str | list[Js
         else {"type": "image_url", "image_url": {"url": next(pictures)}}
         for part in parts
     ]
+
+
+def _has_picture(parts: Sequence[Mapping[str, Any]]) -> bool:
+    return any(part["type"] != "text" for part in parts)
 
 
 def _data_url(image: Image) -> str | None:

@@ -193,7 +193,7 @@ def recipe_names() -> tuple[str, ...]:
 def _read(file: Path) -> FitRecipe:
     content = read_yaml(file, what="a recipe")
     about = {"title", "based_on", "warnings"}
-    base = _read(FOLDER / f"{content['based_on']}.yaml") if content.get("based_on") in recipe_names() else None
+    base = _read(FOLDER / f"{_base_of(content, file)}.yaml") if "based_on" in content else None
     sources, values = dict(base.sources) if base else {}, dict(base.fields.model_dump()) if base else {}
     for name, entry in content.items():
         if name in about:
@@ -206,13 +206,30 @@ def _read(file: Path) -> FitRecipe:
             )
         values[name] = table["value"]
         sources[name] = FieldSource(by=table["by"], at=str(table.get("at", "")), why=str(table.get("why", "")))
+    said: Any = content.get("warnings") or []
+    own = cast("list[object]", said if isinstance(said, list) else [said])
     return FitRecipe(
         name=file.stem,
         title=str(content.get("title", "")),
-        fields=_checked(values, file.stem),
+        fields=_checked(values, file.stem if file.parent == FOLDER else str(file)),
         sources=sources,
-        warnings=tuple(map(str, content.get("warnings") or ())),
+        warnings=(*(base.warnings if base else ()), *map(str, own)),
     )
+
+
+def _base_of(content: Mapping[str, Any], file: Path) -> str:
+    """The name of the recipe that a file is based on.
+
+    Raises:
+        UsageError: there is no such recipe.
+    """
+    name = str(content["based_on"])
+    if name not in recipe_names():
+        raise UsageError(
+            f"The recipe {str(file)!r} is based on {name!r}, which is no recipe.",
+            hint=f"{near(name, recipe_names())}There are: {', '.join(recipe_names())}.",
+        )
+    return name
 
 
 def _checked(values: Mapping[str, Any], name: str) -> RecipeFields:
@@ -221,9 +238,15 @@ def _checked(values: Mapping[str, Any], name: str) -> RecipeFields:
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
+        if first["type"] == "missing" and len(first["loc"]) == 1:
+            raise UsageError(
+                f"The recipe {name!r} lacks the field {place!r}.",
+                hint=f"Write `{place}: {{value: …, by: ours, why: …}}`; or `based_on: lora`, to have it from there.",
+            ) from error
+        shown = f" {name}` shows what it is by default" if name in recipe_names() else "` shows the recipes' fields"
         raise UsageError(
             f"The field {place!r} of the recipe {name!r} cannot be {first.get('input')!r}: {first['msg']}.",
-            hint=f"`askance train recipes {name}` shows what it is by default.",
+            hint=f"`askance train recipes{shown}.",
         ) from error
     if fields.batch % fields.accumulate:
         raise UsageError(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from askance.errors import ConfigError
 from askance.models.local.runtime import TorchRuntime, tokenizable
-from askance.training.objective import DrawnExample, Objective, Tensors, freeze_all_but
+from askance.training.objective import IGNORED, DrawnExample, Objective, Tensors, freeze_all_but
 from askance.training.weights import save_weights
 
 if TYPE_CHECKING:
@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from askance.models.settings import Local
     from askance.training.recipe import RecipeFields
     from askance.training.training_set import TextExample
-
-IGNORED = -100
-"""Label of a token that adds nothing to the loss."""
 
 
 def text_objective(folder: ModelFolder, local: Local, fields: RecipeFields, *, name: str) -> Objective:

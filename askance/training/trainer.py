@@ -117,7 +117,7 @@ def learn(
     begun = _trim_log(lesson, 0 if checkpoint is None else _step_of(checkpoint))
     watch = _Watch(lesson=lesson, before=begun, on_progress=on_progress)
     transformers = objective.runtime.transformers
-    with _quiet(transformers), _failures(lesson):
+    with _quiet(transformers), no_space("a checkpoint", lesson.folder, partial(last_words, lesson)):
         trainer = _trainer(objective, lesson, watch)
         # It would print what the log holds.
         trainer.remove_callback(transformers.trainer_callback.PrinterCallback)
@@ -363,7 +363,7 @@ class _Watch:
     def _no_numbers(self, what: str, step: int) -> AskanceError:
         return AskanceError(
             f"{what} any more at step {step:,} of the rate {self.lesson.rate:g}.",
-            hint=f"{_last_words(self.lesson)} Take a lower rate, or `--dtype float32`.",
+            hint=f"{last_words(self.lesson)} Take a lower rate, or `--dtype float32`.",
         )
 
 
@@ -419,8 +419,13 @@ def _quiet(transformers: Any) -> Generator[None]:
 
 
 @contextmanager
-def _failures(lesson: Lesson) -> Generator[None]:
-    """Says that there is no space, where that is so; a checkpoint that was begun is removed.
+def no_space(what: str, folder: Path, kept: Callable[[], str]) -> Generator[None]:
+    """Says that there is no space, where that is so.
+
+    Args:
+        what: that is written, in words.
+        folder: where.
+        kept: says what there is to go on from; called only then.
 
     Raises:
         AskanceError: there is no space.
@@ -434,8 +439,8 @@ def _failures(lesson: Lesson) -> Generator[None]:
         if not full and not any(words in str(error).lower() for words in _FULL_WORDS):
             raise
         raise AskanceError(
-            f"There is no space for a checkpoint in {str(lesson.folder)!r}.",
-            hint=f"{_last_words(lesson)} Make room; the same command goes on from there.",
+            f"There is no space for {what} in {str(folder)!r}.",
+            hint=f"{kept()} Make room; the same command goes on from there.",
         ) from error
 
 
@@ -452,7 +457,8 @@ def _last_checkpoint(folder: Path) -> Path | None:
     return whole[-1] if whole else None
 
 
-def _last_words(lesson: Lesson) -> str:
+def last_words(lesson: Lesson) -> str:
+    """What there is to go on from, in words; a checkpoint that was only begun is removed."""
     last = _last_checkpoint(lesson.folder)
     return f"The last good checkpoint is {str(last)!r}." if last else "There is no checkpoint before it."
 

@@ -27,7 +27,7 @@ import shutil
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from hashlib import sha256
+from hashlib import file_digest
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, TypeVar, cast, get_args
 
@@ -246,12 +246,9 @@ def _is_manifest(form: Mapping[str, Any]) -> bool:
 def _digest_of(path: Path) -> str:
     try:
         with path.open("rb") as file:
-            digest = sha256()
-            while chunk := file.read(1 << 20):
-                digest.update(chunk)
+            return file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise BadData(f"{str(path)!r} cannot be read: {error.strerror}.", hint="Make the set again.") from error
-    return digest.hexdigest()
 
 
 # --- rows ---

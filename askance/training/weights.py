@@ -7,9 +7,11 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from askance.models.local.adapter_folder import TRAINING_FILE
+
 _BESIDE = frozenset({".jinja", ".json", ".model", ".tiktoken", ".txt"})
 """Endings of files that say how texts and pictures are prepared."""
-_OF_WEIGHTS = ("config.json", "train.json")
+_OF_WEIGHTS = ("config.json", TRAINING_FILE)
 _INDEX = ".index.json"
 _PREPARATION = ("preprocessor_config.json", "processor_config.json")
 _ZEROS = {"do_rescale": True, "rescale_factor": 0.0, "do_normalize": True, "image_mean": [0.0] * 3}

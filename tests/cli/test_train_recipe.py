@@ -79,6 +79,27 @@ def test_what_cannot_be_trained_is_refused(words: tuple[str, ...], message: str,
     assert not Path("out").exists()
 
 
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ((), "'merged' is there already."),
+        (("-R", "trained=all"), "The training in 'out' makes a whole model, so there is nothing to merge."),
+    ],
+)
+def test_what_cannot_be_merged_is_refused_before_it_is_trained(
+    more: tuple[str, ...], message: str, askance: Command
+) -> None:
+    make_set(Path("set"), "words")
+    base(Path("models/llama"))
+    Path("merged").mkdir()
+
+    done = askance("train", "lora", "set", "--base", "hf:models/llama", "-o", "out", "--merge", "merged", *more)
+
+    assert done.code == 2
+    assert message in " ".join(done.err.split())
+    assert not Path("out").exists()
+
+
 def test_a_folder_of_folds_is_trained_on_fold_by_fold(askance: Command) -> None:
     for fold in range(3):
         make_set(Path(f"sets/fold-{fold}"), "words", seed=10 * fold)

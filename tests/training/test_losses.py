@@ -144,6 +144,16 @@ def test_first_places_are_counted_among_all_texts() -> None:
     assert measured == {"p@1": pytest.approx(1 / 3)}
 
 
+def test_first_places_go_by_blocks_and_forgive_what_rounding_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("askance.training.encoder_objective._BLOCK", 2)
+    pictures = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.0, 1.0]])
+    texts = torch.tensor([[0.9, 0.0], [0.900001, 0.0], [0.0, 0.9], [0.8, 0.0], [0.0, 0.9]])
+
+    measured = first_places(torch.stack([pictures, texts], dim=1).numpy(), None)
+
+    assert measured == {"p@1": pytest.approx(4 / 5)}
+
+
 def test_the_loss_on_targets_of_texts(drawn_set: DrawnSet, learner: Learner) -> None:
     objective = objective_of("sherlock-t5", "text", f"hf:{learner('t5')}", drawn_set)
     rows = cast("list[TextExample]", list(examples("text", 4, seed=5)))

@@ -80,6 +80,37 @@ def test_a_file_of_ones_own_stands_on_a_recipe(tmp_path: Path) -> None:
 
     assert (recipe.name, recipe.fields.epochs, recipe.fields.optimizer) == ("mine", 9, "adafactor")
     assert recipe.sources["epochs"].why == "tried"
+    assert recipe.warnings == ()
+
+
+def test_warnings_of_the_base_stay_beside_ones_own(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text("based_on: whoops-blip2\nwarnings: tried on two pictures\n", encoding="utf-8")
+
+    assert FitRecipe.named(str(file)).warnings == (
+        *FitRecipe.named("whoops-blip2").warnings,
+        "tried on two pictures",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ("based_on: lroa", "is based on 'lroa', which is no recipe.", "Nearest: 'lora'"),
+        ("title: Mine", "lacks the field 'data'.", "or `based_on: lora`"),
+        ("based_on: lora\nepochs: {value: 0, by: ours}", "cannot be 0", "`askance train recipes` shows"),
+    ],
+)
+def test_what_is_wrong_in_ones_own_file_is_named(text: str, message: str, hint: str, tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text(f"{text}\n", encoding="utf-8")
+
+    with pytest.raises(UsageError) as caught:
+        FitRecipe.named(str(file))
+
+    assert message in caught.value.message
+    assert repr(str(file)) in caught.value.message
+    assert hint in (caught.value.hint or "")
 
 
 def test_a_field_without_a_source_is_refused(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ import pytest
 from askance.errors import AskanceError, ConfigError, MissingExtra, UsageError
 from askance.training import Fit, FitRecipe, TrainingSet, fit
 from askance.training.objective import check_control, shuffled
+from askance.training.trainer import no_space
 from tests.models.local.conftest import safetensors
 from tests.training.colour_shapes import KindOfSet, examples
 from tests.training.conftest import DrawnSet
@@ -90,6 +93,18 @@ def test_shuffled_pictures_are_the_same_ones_elsewhere(kind: KindOfSet) -> None:
     assert shuffled(before, seed=3) == after != shuffled(before, seed=4)
 
 
+def test_chats_without_pictures_stay_as_they_are_among_others() -> None:
+    plain, seen = list(examples("words", 5, seed=1)), list(examples("chat", 5, seed=1))
+    mixed = [each for pair in zip(plain, seen, strict=True) for each in pair]
+
+    check_control("shuffled", mixed)
+    after = shuffled(mixed, seed=3)
+
+    assert after[::2] == plain
+    assert after[1::2] == shuffled(seen, seed=3)
+    assert after[1::2] != seen
+
+
 def test_examples_without_pictures_have_no_control() -> None:
     texts = list(examples("text", 3, seed=1))
 
@@ -97,3 +112,32 @@ def test_examples_without_pictures_have_no_control() -> None:
         with pytest.raises(UsageError, match="has no pictures, and so needs no control"):
             check_control(control, texts)
     check_control(None, texts)
+
+
+def test_what_another_process_finished_in_the_meantime_is_not_done_again(
+    drawn_set: DrawnSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = model(tmp_path / "base")
+    training = Fit(recipe=FitRecipe.named("lora"), data=drawn_set("words"), base=f"hf:{base}")
+    finished = {"format": "askance-training/1", "state": "finished", **training.decides, "result": "hf:other"}
+
+    def finish(_: Fit) -> None:
+        (tmp_path / "out").mkdir()
+        (tmp_path / "out" / "train.json").write_text(json.dumps(finished), encoding="utf-8")
+
+    monkeypatch.setattr(Fit, "check_packages", finish)
+
+    assert fit(training, tmp_path / "out")["result"] == "hf:other"
+
+
+@pytest.mark.parametrize(
+    "error", [OSError(errno.ENOSPC, "full"), RuntimeError("I/O error: No space left on device (os error 28)")]
+)
+def test_no_space_says_what_was_written_and_what_is_kept(error: Exception, tmp_path: Path) -> None:
+    with pytest.raises(AskanceError) as caught, no_space("the weights", tmp_path, lambda: "All is there."):
+        raise error
+
+    assert caught.value.message == f"There is no space for the weights in {str(tmp_path)!r}."
+    assert caught.value.hint == "All is there. Make room; the same command goes on from there."
+    with pytest.raises(OSError, match="other"), no_space("the weights", tmp_path, str):
+        raise OSError(errno.EPERM, "other")

@@ -21,6 +21,7 @@ from askance.training import (
     TrainingSet,
     write_training_set,
 )
+from askance.training.openai_lines import write_openai_lines
 from tests.faults.run import picture
 
 RED, BLUE = (Image.from_bytes(picture(place).data, name=name) for place, name in enumerate(("red", "blue")))
@@ -196,3 +197,15 @@ def test_a_split_that_is_not_there_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(BadData, match=r"has no split 'test'. It has train\."):
         next(made.examples("test"))
+
+
+def test_lines_for_openai_leave_out_a_picture_that_the_user_did_not_show(tmp_path: Path) -> None:
+    shown = chat(RED)
+    answered = ChatExample(
+        prompt=shown.prompt[:1], completion=({"role": "assistant", "content": [{"type": "image"}]},), images=(RED,)
+    )
+
+    lines, left_out = write_openai_lines(tmp_path / "lines", {"train": [*[shown] * 10, answered]})
+
+    assert lines == {"train": 10}
+    assert left_out == {"a picture in a turn that is not the user's": 1}

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 from typing_extensions import override
 
-from askance.amounts import many
+from askance.amounts import first_few, many
 from askance.chains import picture
 from askance.data_table import open_data_table
 from askance.errors import BadData
@@ -127,8 +127,14 @@ class CaptionErrors(Task):
 
     @override
     def notes(self) -> tuple[str, ...]:
-        judged = many(len(self.people), "caption") if self.labelled else "no caption"
-        return (f"People have judged {judged}; the triplets of the paper are not published",)
+        known = {f"{name}#{kind}" for kind, files in _files_of(self.folder).items() for name in files}
+        astray = [sample for sample, _ in self.people if known and sample not in known]
+        judged = many(len(self.people) - len(astray), "caption") if self.labelled else "no caption"
+        told = f"People have judged {judged}; the triplets of the paper are not published"
+        if not astray:
+            return (told,)
+        labels = many(len(astray), "label is", "labels are")
+        return told, f"{labels} of no picture that is there, and left out: {first_few([*dict.fromkeys(astray)])}"
 
     @override
     def scorer(self) -> Scorer:
@@ -210,13 +216,9 @@ def read_triplets(folder: Path) -> dict[str, tuple[Image, ...]]:
     """The pictures of each triplet in a folder, by name, in the order of `KINDS`.
 
     Raises:
-        BadData: there is none, or a picture lacks the others of its triplet.
+        BadData: there is none, a picture lacks the others of its triplet, or two pictures of a kind have one name.
     """
-    by_kind: dict[str, dict[str, Path]] = {}
-    for kind in KINDS:
-        place = folder / kind
-        files = sorted(place.iterdir()) if place.is_dir() else []
-        by_kind[kind] = {path.stem: path for path in files if path.suffix.lower() in SUFFIXES}
+    by_kind = _files_of(folder)
     names = sorted({name for files in by_kind.values() for name in files})
     lacking = next(((name, kind) for name in names for kind in KINDS if name not in by_kind[kind]), None)
     if lacking is not None or not names:
@@ -228,11 +230,36 @@ def read_triplets(folder: Path) -> dict[str, tuple[Image, ...]]:
     return {name: tuple(Image.from_path(by_kind[kind][name]) for kind in KINDS) for name in names}
 
 
+def _files_of(folder: Path) -> dict[str, dict[str, Path]]:
+    """By kind and name: the files of pictures in a folder of triplets.
+
+    Raises:
+        BadData: two of a kind have one name.
+    """
+    by_kind: dict[str, dict[str, Path]] = {}
+    for kind in KINDS:
+        place = folder / kind
+        by_kind[kind] = files = dict[str, Path]()
+        for path in sorted(place.iterdir()) if place.is_dir() else []:
+            if path.suffix.lower() in SUFFIXES and files.setdefault(path.stem, path) != path:
+                raise BadData(
+                    f"The folder of triplets {str(folder)!r} cannot be used: in {kind}/, {files[path.stem].name!r} and "
+                    f"{path.name!r} have one name.",
+                    hint="Keep one of them, or give one another name.",
+                )
+    return by_kind
+
+
 def _read_labels(path: Path) -> dict[tuple[str, str], bool]:
     labels: dict[tuple[str, str], bool] = {}
     for row in open_data_table(path).rows({name: name for name in ("id", "caption", "right")}):
         word = str(row.get("right", "")).strip().lower()
         if word not in _VERDICTS or not {"id", "caption"} <= row.keys():
             raise BadData(f"{row.where}: a row has an id, a caption, and true or false.", hint="Mend the row.")
-        labels[str(row["id"]).strip(), str(row["caption"]).strip()] = _VERDICTS[word]
+        key = str(row["id"]).strip(), str(row["caption"]).strip()
+        if labels.setdefault(key, _VERDICTS[word]) != _VERDICTS[word]:
+            raise BadData(
+                f"{row.where}: the caption {key[1]!r} of {key[0]!r} is both right and wrong.",
+                hint="Keep one of the rows that say so.",
+            )
     return labels

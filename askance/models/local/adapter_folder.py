@@ -16,7 +16,9 @@ from askance.chat import canonical_json
 from askance.documents import parse_json
 from askance.errors import ConfigError
 
-CONFIG, WEIGHTS, TRAINING = "adapter_config.json", "adapter_model.safetensors", "train.json"
+ADAPTER_CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
+TRAINING_FILE = "train.json"
+"""File beside trained weights that says how they came about; it changes no answer."""
 MOST = 10_000_000
 """Bytes of a file of JSON that is read."""
 _AGAIN = "Name a folder that `askance train lora` or PEFT wrote, whole."
@@ -56,7 +58,7 @@ class AdapterFolder:
             raise ConfigError(
                 f"The adapter {str(self.path)!r} was trained on another base: on one with the digest {self.base[:12]}, "
                 f"and this one's is {digest[:12]}.",
-                hint=f"Its {TRAINING} says which base that was.",
+                hint=f"Its {TRAINING_FILE} says which base that was.",
             )
 
 
@@ -67,9 +69,11 @@ def find_adapter(folder: str) -> AdapterFolder:
         ConfigError: there is none, it is not whole, no LoRA, or pickled.
     """
     path = Path(folder).expanduser()
-    config = _json(path / CONFIG)
+    config = _json(path / ADAPTER_CONFIG)
+    if config is None and (path / ADAPTER_CONFIG).exists():
+        raise ConfigError(f"The adapter {folder!r} cannot be used: its {ADAPTER_CONFIG} cannot be read.", hint=_AGAIN)
     if config is None:
-        raise ConfigError(f"There is no adapter in {folder!r}: no {CONFIG}.", hint=_AGAIN)
+        raise ConfigError(f"There is no adapter in {folder!r}: no {ADAPTER_CONFIG}.", hint=_AGAIN)
     if config.get("peft_type") != "LORA":
         raise ConfigError(f"The adapter {folder!r} is {config.get('peft_type')!r}, and no LoRA.", hint=_AGAIN)
     if not (path / WEIGHTS).is_file():
@@ -79,14 +83,14 @@ def find_adapter(folder: str) -> AdapterFolder:
             f"no {WEIGHTS}.",
             hint=_AGAIN,
         )
-    base: Any = (_json(path / TRAINING) or {}).get("base")
+    base: Any = (_json(path / TRAINING_FILE) or {}).get("base")
     known = cast("Mapping[str, Any]", base).get("digest") if isinstance(base, Mapping) else None
     shape = {name: config[name] for name in FIELDS if config.get(name) is not None}
     return AdapterFolder(path=path, shape=shape, base=known if isinstance(known, str) else None)
 
 
 def _json(path: Path) -> Mapping[str, Any] | None:
-    """The JSON object in a file; None where there is none."""
+    """The JSON object in a file; None where there is none, or it cannot be read."""
     try:
         if path.stat().st_size > MOST:
             return None

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from askance.documents import parse_json
 from askance.errors import ConfigError, UsageError
-from askance.models.local.adapter_folder import find_adapter
+from askance.models.local.adapter_folder import ADAPTER_CONFIG, TRAINING_FILE, find_adapter
 from askance.models.settings import DTYPES, Local, ModelSettings, Price, family_of_name
 
 if TYPE_CHECKING:
@@ -34,9 +34,6 @@ SAFE, PICKLED = ".safetensors", ".bin"
 
 DIGEST_FILE = ".askance-digests.json"
 """File beside the weights that keeps their digests."""
-
-TRAINING_FILE = "train.json"
-"""File beside trained weights that says how they came about; it changes no answer."""
 
 DIGITS = 32
 """Hex digits of the digest that stand in an identity."""
@@ -99,7 +96,7 @@ def find_folder(source: str, local: Local, *, provider: str = "hf") -> ModelFold
     """
     spec = f"{provider}:{source}"
     path = _path_of(source, local, spec)
-    if (path / "adapter_config.json").is_file() and not (path / "config.json").is_file():
+    if (path / ADAPTER_CONFIG).is_file() and not (path / "config.json").is_file():
         raise ConfigError(
             f"The folder of {spec!r} holds an adapter, which is a part of a model.",
             hint=f"Name its base: `hf:BASE?adapter={source}`; or write both as one: `askance train lora … --merge`.",

@@ -88,3 +88,26 @@ def test_half_a_triplet_and_a_row_without_a_verdict_are_refused(tmp_path: Path) 
         run_of(tmp_path / "other")
     with pytest.raises(BadData, match="it holds no triplet"):
         run_of(tmp_path / "natural")
+
+
+def test_two_pictures_of_one_name_and_labels_that_contradict_each_other_are_refused(tmp_path: Path) -> None:
+    files.triplets(tmp_path / "two", {})
+    (tmp_path / "two" / "weird" / "t1.jpg").write_bytes((tmp_path / "two" / "weird" / "t1.png").read_bytes())
+    with pytest.raises(BadData, match=r"in weird/, 't1\.jpg' and 't1\.png' have one name"):
+        run_of(tmp_path / "two")
+
+    files.triplets(tmp_path / "both", {})
+    rows = [{"id": "t1#weird", "caption": "x", "right": right} for right in ("true", "yes", "false")]
+    files.write_table(tmp_path / "both" / "labels.csv", rows)
+    with pytest.raises(BadData, match="line 4: the caption 'x' of 't1#weird' is both right and wrong"):
+        run_of(tmp_path / "both")
+
+
+def test_labels_of_no_picture_are_not_counted_and_are_said(tmp_path: Path) -> None:
+    rights = labels({"t1": (True, True, True)})
+    files.triplets(tmp_path, {**rights, "t9#weird": (CAPTION, True)})
+
+    notes = " ".join(run_of(tmp_path).notes)
+
+    assert "People have judged 3 captions" in notes
+    assert "1 label is of no picture that is there, and left out: t9#weird" in notes

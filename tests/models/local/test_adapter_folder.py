@@ -89,6 +89,8 @@ def test_train_json_changes_no_identity(make_folder: MakeFolder) -> None:
         ({"missing": "adapter_model.safetensors"}, "has no weights"),
         ({"pickled": True}, "is pickled, which can run any code"),
         ({"missing": "adapter_config.json"}, "There is no adapter in"),
+        ({"text": '{"peft_type": "LO'}, "its adapter_config.json cannot be read"),
+        ({"text": " " * 10_000_001}, "its adapter_config.json cannot be read"),
     ],
 )
 def test_what_is_no_adapter_is_refused(change: dict[str, Any], message: str, tmp_path: Path) -> None:
@@ -96,6 +98,8 @@ def test_what_is_no_adapter_is_refused(change: dict[str, Any], message: str, tmp
     folder = adapter(tmp_path / "adapter", **changes)
     if change.get("pickled"):
         (folder / "adapter_model.safetensors").rename(folder / "adapter_model.bin")
+    if "text" in change:
+        (folder / "adapter_config.json").write_text(change["text"], encoding="utf-8")
     if "missing" in change:
         (folder / change["missing"]).unlink()
 
