@@ -188,27 +188,24 @@ def process(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-MANY = 10
-"""Investigations of one picture, told apart by their draws."""
-
-
-async def lines_of(chain: Chain) -> list[str]:
-    """The lines of many investigations, as text."""
+async def lines_of(chain: Chain, many: int) -> list[str]:
+    """The lines of `many` investigations of one picture, told apart by their draws, as text."""
     lines: list[str] = []
-    for draw in range(MANY):
+    for draw in range(many):
         with use_draw(draw):
             lines.append(json.dumps(without_meta((await chain.ainvoke(PICTURE)).to_dict())))
     return lines
 
 
-async def test_replays_in_another_process_are_byte_equal_and_connect_to_nobody(tmp_path: Path) -> None:
+@pytest.mark.parametrize("many", [10, pytest.param(100, marks=pytest.mark.soak)])
+async def test_replays_in_another_process_are_byte_equal_and_connect_to_nobody(tmp_path: Path, many: int) -> None:
     """A fixed chain is replayed first: it loads no LangGraph."""
     with open_records(tmp_path / "records") as records:
         node = looking(agent_script(asks_twice), records=records)
-        lines = await lines_of(chain_of(node))
+        lines = await lines_of(chain_of(node), many)
         fixed = (await Chain("fixed", target=REPLY, steps=[_fixed(node)]).ainvoke(PICTURE)).to_dict()
 
-    done = process(tmp_path, "replay")
+    done = process(tmp_path, "replay", str(many))
 
     assert done.returncode == 0, done.stderr
     told = [json.dumps(without_meta(fixed)), '{"langgraph": false}', *lines, '{"langgraph": true, "clients": []}']
@@ -241,7 +238,7 @@ async def _replayed(folder: Path) -> None:
         fixed = Chain("fixed", target=REPLY, steps=[_fixed(node)], mode="replay")
         echo(json.dumps(without_meta((await fixed.ainvoke(PICTURE)).to_dict())))
         echo(json.dumps({"langgraph": "langgraph" in sys.modules}))
-        for line in await lines_of(chain_of(node)):
+        for line in await lines_of(chain_of(node), int(sys.argv[3])):
             echo(line)
         clients = sorted({"openai", "aiohttp"} & sys.modules.keys())
         echo(json.dumps({"langgraph": "langgraph" in sys.modules, "clients": clients}))
