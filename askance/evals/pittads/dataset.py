@@ -132,15 +132,15 @@ class Contents:
         return one_of_each(map(read_descriptions, self._descriptions))
 
     @cached_property
-    def negative_kinds(self) -> Mapping[tuple[str, str], str]:
-        """By image and text, the kind of a negative in the named file of statements, where a file tells it.
+    def negative_kinds(self) -> Mapping[tuple[str, str], str | None]:
+        """By image and text, the kind of a negative in the named file of statements; None where its sidecar has none.
 
         That is `negatives.jsonl` beside it; else the name of the file, of one of a single kind beside it or in the
         folder; else the data set's own options. It is empty if no file is named.
         """
         return {} if self._qa is None else dict(self._told_kinds(self._qa))
 
-    def _told_kinds(self, path: Path) -> Iterator[tuple[tuple[str, str], str]]:
+    def _told_kinds(self, path: Path) -> Iterator[tuple[tuple[str, str], str | None]]:
         """Image and text, and the kind; more certain kinds come later and replace earlier ones."""
         records = read_qa(path).records
         true = {text for record in records.values() for text in record.true}
@@ -149,7 +149,7 @@ class Contents:
         for file, kind in [(self.layout.first("statements"), OTHER), *kinds]:
             if file is not None and kind not in {None, "all"}:
                 for key, record in read_qa(file).records.items():
-                    yield from (((key, text), str(kind)) for text in record.negatives)
+                    yield from (((key, text), kind) for text in record.negatives)
         if (sidecar := sidecar_of(path)) is not None:
             yield from ((place, negative.kind) for place, negative in read_sidecar(sidecar).items())
 
