@@ -121,10 +121,3 @@ def test_options_that_do_not_go_with_batches_are_named(
     done = askance("run", "verbalize", "ads", "--vlm", "openai:gpt-4o", "--batch", *more)
 
     assert (done.code, done.err.splitlines()[0]) == (2, f"askance: {message}")
-
-
-def test_an_endpoint_without_batches_is_named(askance: Command, vlm: str, ads: list[str]) -> None:
-    done = askance("run", "verbalize", "ads", "--vlm", vlm, "--batch")
-
-    assert done.code == 2
-    assert "has no batch interface (status 404)." in done.err
