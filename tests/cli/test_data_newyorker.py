@@ -86,5 +86,3 @@ def test_descriptions_alone_say_what_makes_tasks(askance: Command, own_place: Pa
 
     assert done.code == 0
     assert "`askance newyorker build` makes" in done.out
-
-
