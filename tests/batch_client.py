@@ -35,7 +35,7 @@ JsonObject = dict[str, Any]
 
 def answer(body: JsonObject) -> str:
     """What the model says: its texts are different for every question."""
-    name = body["response_format"].get("json_schema", {}).get("name")
+    name = body.get("response_format", {}).get("json_schema", {}).get("name")
     if name not in ANSWERS:
         return default_text(body)
     mark = sha256(json.dumps(body["messages"]).encode()).hexdigest()[:8]
