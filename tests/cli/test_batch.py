@@ -5,23 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
-from tests.batch_client import QUICK, answer
 from tests.batch_server import BatchServer, Step, When
 from tests.cli.command import Command, finish, start
 from tests.faults.run import room
-
-
-@pytest.fixture
-def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[BatchServer]:
-    monkeypatch.setattr("askance.models.batch.batches.BatchPolicy", lambda: QUICK)
-    with BatchServer(tmp_path / "endpoint", answer=answer) as running:
-        yield running
 
 
 def test_a_run_in_batches_gives_the_lines_of_an_online_run(
