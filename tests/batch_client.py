@@ -14,6 +14,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from PIL import Image
+
 from askance.chains import Chain, Reading, action_reason
 from askance.chains.batch_passes import read_in_batches
 from askance.images import prepare
@@ -33,12 +35,20 @@ JsonObject = dict[str, Any]
 
 def answer(body: JsonObject) -> str:
     """What the model says: its texts are different for every question."""
-    name = body["response_format"].get("json_schema", {}).get("name")
+    name = body.get("response_format", {}).get("json_schema", {}).get("name")
     if name not in ANSWERS:
         return default_text(body)
     mark = sha256(json.dumps(body["messages"]).encode()).hexdigest()[:8]
     told = {key: f"{value} {mark}" if isinstance(value, str) else value for key, value in ANSWERS[name].items()}
     return json.dumps(told)
+
+
+def draw(folder: Path, count: int) -> list[str]:
+    """So many pictures, each of a colour of its own."""
+    paths = [folder / f"{number:04d}.png" for number in range(count)]
+    for number, path in enumerate(paths):
+        Image.new("RGB", (8, 8), (number % 256, number // 256, 99)).save(path)
+    return [str(path) for path in paths]
 
 
 @dataclass(frozen=True)

@@ -403,3 +403,7 @@ def _complaint(code: str, message: str, line: int | None = None) -> JsonObject:
 
 def _unknown(what: str, name: str) -> Reply:
     return error(404, f"No such {what}: {name}.")
+
+
+Serve = Callable[..., BatchServer]
+"""Begins an endpoint of a test; takes what `BatchServer` takes beside folder and answers."""

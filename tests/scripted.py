@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from askance.chat import ChatRequest, ChatResponse
-from askance.models import Capabilities, Engine, Model, ScriptedModel, get_model
+from askance.models import Capabilities, Counters, Engine, Model, ScriptedModel, get_model
 from askance.replay import MemoryStore, Records
 
 PICTURES = Path(__file__).resolve().parent.parent / "askance" / "demo" / "pictures"
@@ -51,3 +52,28 @@ def name_of(request: ChatRequest) -> str:
 def model_of(script: ScriptedModel, records: Records | None = None, **engine: Any) -> Model:
     """`script` as a model, over records of its own."""
     return get_model(script, engine=Engine(records=records if records is not None else MemoryStore(), **engine))
+
+
+def one_token(top: Mapping[str, float]) -> ChatResponse:
+    """The answer of one token, the likeliest of `top`, which has the probability of each."""
+    logprobs = {token: math.log(value) for token, value in top.items()}
+    first = max(logprobs, key=lambda token: logprobs[token])
+    return ChatResponse(
+        text=first, finish="length", logprobs=({"token": first, "logprob": logprobs[first], "top": logprobs},)
+    )
+
+
+class CountingModel(ScriptedModel):
+    """A model that counts what it answers."""
+
+    async def counted(self) -> Counters:
+        return Counters(answers=len(self.requests))
+
+
+class ClosableModel(ScriptedModel):
+    """A model that counts how often it is closed."""
+
+    closed = 0
+
+    async def aclose(self) -> None:
+        self.closed += 1

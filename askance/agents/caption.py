@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from typing_extensions import override
+from typing_extensions import Unpack, override
 
 from askance.agents.choose import LetterChooser
 from askance.agents.explain import Reply
 from askance.agents.picture_agent import PictureAgent, Subject, preset
-from askance.nodes import AnswerField, TextNode, TypedAnswer, Unreadable
+from askance.nodes import AnswerField, NodeOptions, TextNode, TypedAnswer, Unreadable
 from askance.nodes.answer import Texts, Words, list_schema, text_field, text_list, text_schema
 from askance.nodes.reply import plain_text, strip_quotes
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from askance.chat import ChatRequest
     from askance.models import ModelLike, OutputMode
-    from askance.prompts import PromptLibrary
 
 
 class CaptionMatcher(LetterChooser):
@@ -119,17 +118,9 @@ class Brainstormer(PictureAgent[Subject, CandidateCaption]):
     takes = Subject
     gives = CandidateCaption
 
-    def __init__(
-        self,
-        model: ModelLike,
-        *,
-        draw: int = 0,
-        prompt: str | None = None,
-        prompts: PromptLibrary | None = None,
-        name: str | None = None,
-    ) -> None:
+    def __init__(self, model: ModelLike, *, draw: int = 0, **options: Unpack[NodeOptions]) -> None:
         self.draw = draw
-        super().__init__(model, prompt=prompt, prompts=prompts, name=name)
+        super().__init__(model, **options)
 
     @override
     def request(self, subject: Subject, mode: OutputMode) -> ChatRequest:

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from typing_extensions import override
+from typing_extensions import Unpack, override
 
 from askance.agents.alternatives import alternatives_of
 from askance.agents.choice_fields import read_letters, read_numbers
-from askance.agents.picture_agent import PictureAgent, Subject, preset
+from askance.agents.picture_agent import PictureAgent, PictureOptions, Subject, preset
 from askance.agents.reply_ladder import ChoosingNode, read_choice
 from askance.errors import BadOptions
 from askance.nodes import AnswerField, Read, TypedAnswer
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from askance.models import ModelLike
-    from askance.prompts import PromptLibrary
 
 ChoiceMode = Literal["single", "multi"]
 """One best option, or the best ones in order."""
@@ -71,16 +70,12 @@ class Chooser(ChoosingNode[OptionsQuestion, Choice], PictureAgent[OptionsQuestio
         *,
         mode: ChoiceMode = "multi",
         count: int = COUNT,
-        step_by_step: bool = False,
-        sees: bool = False,
-        prompt: str | None = None,
-        prompts: PromptLibrary | None = None,
-        name: str | None = None,
+        **options: Unpack[PictureOptions],
     ) -> None:
         self.mode: ChoiceMode = mode
         self.count = count
-        super().__init__(model, sees=sees, step_by_step=step_by_step, prompt=prompt, prompts=prompts, name=name)
-        self.name = name or self.prompt
+        super().__init__(model, **options)
+        self.name = options.get("name") or self.prompt
 
     @override
     def fields(self, subject: OptionsQuestion) -> Sequence[AnswerField]:
@@ -138,19 +133,8 @@ class ActionReasonChooser(Chooser):
 class LetterChooser(Chooser):
     """Chooses the best one of options that its prompt puts letters before."""
 
-    def __init__(
-        self,
-        model: ModelLike,
-        *,
-        step_by_step: bool = False,
-        sees: bool = False,
-        prompt: str | None = None,
-        prompts: PromptLibrary | None = None,
-        name: str | None = None,
-    ) -> None:
-        super().__init__(
-            model, mode="single", step_by_step=step_by_step, sees=sees, prompt=prompt, prompts=prompts, name=name
-        )
+    def __init__(self, model: ModelLike, **options: Unpack[PictureOptions]) -> None:
+        super().__init__(model, mode="single", **options)
 
     @override
     def fields(self, subject: OptionsQuestion) -> Sequence[AnswerField]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from typing_extensions import override
+from typing_extensions import Unpack, override
 
 from askance.agents.negative_writer import LONGEST, normal
 from askance.agents.picture_agent import PictureAgent, Subject
 from askance.errors import UsageError
-from askance.nodes import AnswerField, TypedAnswer, Unreadable
+from askance.nodes import AnswerField, NodeOptions, TypedAnswer, Unreadable
 from askance.nodes.answer import Texts, list_schema, text_list, text_schema
 from askance.nodes.reply import answer_lines, is_refusal, strip_quotes
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from askance.models import ModelLike
-    from askance.prompts import PromptLibrary
 
 GUESSED = 3
 """Action-reasons that are guessed, where the caller does not say: as many as an ad has true statements."""
@@ -59,19 +58,11 @@ class ActionReasonGuesser(PictureAgent[GuessQuestion, Guesses]):
     takes = GuessQuestion
     gives = Guesses
 
-    def __init__(
-        self,
-        model: ModelLike,
-        *,
-        count: int = GUESSED,
-        prompt: str | None = None,
-        prompts: PromptLibrary | None = None,
-        name: str | None = None,
-    ) -> None:
+    def __init__(self, model: ModelLike, *, count: int = GUESSED, **options: Unpack[NodeOptions]) -> None:
         if count < 1:
             raise UsageError(f"{count!r} action-reasons cannot be guessed.", hint="Ask for at least 1.")
         self.count = count
-        super().__init__(model, prompt=prompt, prompts=prompts, name=name)
+        super().__init__(model, **options)
 
     @override
     def variables(self, subject: GuessQuestion) -> Mapping[str, Any]:

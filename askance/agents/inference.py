@@ -13,12 +13,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from pydantic import InstanceOf
-from typing_extensions import override
+from typing_extensions import Unpack, override
 
 from askance.agents.alternatives import Alternatives
 from askance.agents.choice_fields import read_numbers
 from askance.agents.choose import Chooser, OptionsQuestion
-from askance.agents.picture_agent import preset
+from askance.agents.picture_agent import PictureOptions, preset
 from askance.agents.region import RegionAgent, RegionSubject, region_input, region_parts
 from askance.agents.reply_ladder import ChoosingNode, read_choice
 from askance.errors import BadImage, BadRequest, CallError, NoLogprobs, PromptTooLong, ReplayMiss
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from askance.chat import ChatRequest, ChatResponse, ImagePart
     from askance.models import ModelLike, OutputMode
     from askance.nodes.node import Chat
-    from askance.prompts import PromptLibrary
 
 TOP = 20
 """Likeliest tokens whose log-probabilities are asked for: as many as OpenAI and vLLM give."""
@@ -101,18 +100,9 @@ class LabelWeigher(WeighingNode[InferenceQuestion, Any], InferenceAgent):
     labels: ClassVar[tuple[str, ...]]
     """What the answer can be; case does not matter."""
 
-    def __init__(
-        self,
-        model: ModelLike,
-        *,
-        top: int = TOP,
-        sees: bool = False,
-        prompt: str | None = None,
-        prompts: PromptLibrary | None = None,
-        name: str | None = None,
-    ) -> None:
+    def __init__(self, model: ModelLike, *, top: int = TOP, **options: Unpack[PictureOptions]) -> None:
         self.top = top
-        super().__init__(model, sees=sees, prompt=prompt, prompts=prompts, name=name)
+        super().__init__(model, **options)
 
     @override
     def request(self, subject: InferenceQuestion, mode: OutputMode) -> ChatRequest:

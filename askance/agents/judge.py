@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from typing_extensions import override
+from typing_extensions import Unpack, override
 
 from askance import statistics
 from askance.agents.verdict import (
@@ -33,7 +33,7 @@ from askance.agents.verdict import (
 from askance.errors import UsageError
 from askance.models import run_sync, use_draw
 from askance.models.call_scope import current_scope
-from askance.nodes import Result, TypedAnswer, Unreadable, skipped
+from askance.nodes import NodeOptions, Result, TypedAnswer, Unreadable, skipped
 from askance.prompts import sanitize
 
 if TYPE_CHECKING:
@@ -84,19 +84,12 @@ class EquivalenceJudge(JudgeNode[EquivalenceQuestion, Verdict]):
     gives = Verdict
     field = "verdict"
 
-    def __init__(
-        self,
-        model: ModelLike,
-        *,
-        form: JudgeForm = "rubric",
-        prompt: str | None = None,
-        prompts: PromptLibrary | None = None,
-        name: str | None = None,
-    ) -> None:
+    def __init__(self, model: ModelLike, *, form: JudgeForm = "rubric", **options: Unpack[NodeOptions]) -> None:
         self.form: JudgeForm = form
         self.values = _VALUES[form]
         self.notes = ("common", "different", "reason") if form == "rubric" else ()
-        super().__init__(model, prompt=prompt or _PROMPTS[form], prompts=prompts, name=name)
+        options["prompt"] = options.get("prompt") or _PROMPTS[form]
+        super().__init__(model, **options)
 
     async def judge(self, reference: str, candidate: str, *, question: str = QUESTION) -> Verdict:
         """The verdict on `candidate`; unscored, with its outcome and reason, where there is none."""

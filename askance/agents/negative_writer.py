@@ -12,10 +12,10 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
-from typing_extensions import override
+from typing_extensions import Unpack, override
 
 from askance.errors import UsageError
-from askance.nodes import AnswerField, Node, TypedAnswer, Unreadable
+from askance.nodes import AnswerField, Node, NodeOptions, TypedAnswer, Unreadable
 from askance.nodes.answer import Texts, TypedInput, list_schema, schema_of, text_schema
 from askance.nodes.reply import (
     answer_lines,
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from askance.models import ModelLike
-    from askance.prompts import PromptLibrary
 
 AdKind: TypeAlias = Literal["action", "reason", "adjective", "object", "statement"]
 ExplanationKind: TypeAlias = Literal["verb", "object", "adjective", "causal", "random"]
@@ -120,9 +119,7 @@ class NegativeWriter(Node[NegativeQuestion, Negatives]):
         kind: NegativeKind,
         domain: Domain = "ads",
         count: int = 1,
-        prompt: str | None = None,
-        prompts: PromptLibrary | None = None,
-        name: str | None = None,
+        **options: Unpack[NodeOptions],
     ) -> None:
         kinds = [each for each in KINDS[domain] if each != "random"]
         if kind not in kinds:
@@ -135,7 +132,8 @@ class NegativeWriter(Node[NegativeQuestion, Negatives]):
         self.kind: NegativeKind = kind
         self.domain: Domain = domain
         self.count = count
-        super().__init__(model, prompt=prompt or f"{_PROMPTS[domain]}_{kind}", prompts=prompts, name=name)
+        options["prompt"] = options.get("prompt") or f"{_PROMPTS[domain]}_{kind}"
+        super().__init__(model, **options)
 
     @override
     def accept(self, inputs: Any) -> NegativeQuestion:

@@ -7,17 +7,16 @@ from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, ParamSpec, TypeVar
 
 from pydantic import BeforeValidator, ValidationError
-from typing_extensions import override
+from typing_extensions import Unpack, override
 
 from askance.errors import UsageError
 from askance.images import Image
-from askance.nodes import AnswerField, Node
+from askance.nodes import AnswerField, Node, NodeOptions
 from askance.nodes.answer import TypedInput, Words, faults, text_schema
 from askance.nodes.example import Example, Examples
 
 if TYPE_CHECKING:
     from askance.models import ModelLike
-    from askance.prompts import PromptLibrary
 
 STEP_BY_STEP = "step_by_step"
 """Input of a prompt that can ask for reasoning before the answer."""
@@ -40,6 +39,13 @@ class VisualQuestion(Subject):
     """A picture, and what is asked about it where the prompt does not say."""
 
     question: str | None = None
+
+
+class PictureOptions(NodeOptions, total=False):
+    """What agents take beside their model and their own options, as `PictureAgent` says."""
+
+    sees: bool
+    step_by_step: bool
 
 
 P = ParamSpec("P")
@@ -69,16 +75,14 @@ class PictureAgent(Node[About, Out]):
         *,
         sees: bool = False,
         step_by_step: bool = False,
-        prompt: str | None = None,
-        prompts: PromptLibrary | None = None,
-        name: str | None = None,
+        **options: Unpack[NodeOptions],
     ) -> None:
         self.sees = sees
         self.step_by_step = step_by_step
         if sees and self.picture_prompt is None:
             raise UsageError(f"`{self.prompt}` is asked about no picture that is seen.", hint="Leave out `sees`.")
         self.prompt = self.picture_prompt if sees and self.picture_prompt else self.prompt
-        super().__init__(model, prompt=prompt, prompts=prompts, name=name)
+        super().__init__(model, **options)
         if step_by_step and not all(STEP_BY_STEP in prompt.declared for prompt in self.prompts_in_use):
             raise UsageError(
                 f"The prompt {self.prompt_name!r} asks for no reasoning before the answer.",

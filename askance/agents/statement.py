@@ -11,12 +11,12 @@ from functools import partial
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from typing_extensions import override
+from typing_extensions import Unpack, override
 
 from askance.agents.alternatives import alternatives_of
 from askance.agents.choice_fields import read_numbers
 from askance.agents.choose import Chooser, OptionsQuestion, check_options
-from askance.agents.picture_agent import PictureAgent, Subject, preset
+from askance.agents.picture_agent import PictureAgent, PictureOptions, Subject, preset
 from askance.agents.reply_ladder import ChoosingNode, read_choice
 from askance.atypicality import (
     DEFINITIONS,
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from askance.models import ModelLike
-    from askance.prompts import PromptLibrary
 
 PLACES = ("<object1>", "<object2>")
 """Placeholders in the template for the primary and the secondary object (Listing 10)."""
@@ -118,16 +117,8 @@ class StatementChooser(Chooser):
     prompt = "detect_statement"
     picture_prompt = "choose_statement_from_picture"
 
-    def __init__(
-        self,
-        model: ModelLike,
-        *,
-        sees: bool = False,
-        prompt: str | None = None,
-        prompts: PromptLibrary | None = None,
-        name: str | None = None,
-    ) -> None:
-        super().__init__(model, mode="single", sees=sees, prompt=prompt, prompts=prompts, name=name)
+    def __init__(self, model: ModelLike, **options: Unpack[PictureOptions]) -> None:
+        super().__init__(model, mode="single", **options)
 
     @override
     def fields(self, subject: OptionsQuestion) -> Sequence[AnswerField]:

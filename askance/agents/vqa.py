@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from pydantic import BeforeValidator
-from typing_extensions import override
+from typing_extensions import Unpack, override
 
 from askance.agents.alternatives import Alternatives
 from askance.agents.explain import Reply
@@ -20,7 +20,7 @@ from askance.agents.region import region_words
 from askance.agents.reply_ladder import ChoosingNode, read_choice
 from askance.errors import UsageError
 from askance.images import Image
-from askance.nodes import AnswerField, Node, Read, TextAnswer, TextNode, TypedAnswer, Unreadable
+from askance.nodes import AnswerField, Node, NodeOptions, Read, TextAnswer, TextNode, TypedAnswer, Unreadable
 from askance.nodes.answer import Texts, TypedInput, list_schema, text_list, text_schema
 from askance.nodes.closed_set import ClosedSet
 from askance.nodes.example import ANSWER, Example, Examples
@@ -100,9 +100,7 @@ class PictureAsker(ChoosingNode[PictureQuestion, Reply]):
         question: str | None = None,
         labels: Sequence[str] = (),
         several: bool = False,
-        prompt: str | None = None,
-        prompts: PromptLibrary | None = None,
-        name: str | None = None,
+        **options: Unpack[NodeOptions],
     ) -> None:
         self.question = question
         self.labels = {_folded(label): label for label in labels}
@@ -113,7 +111,7 @@ class PictureAsker(ChoosingNode[PictureQuestion, Reply]):
                 f"These cannot all be labels: {list(labels)!r}.",
                 hint="Each stands once, and holds no comma, semicolon or line break.",
             )
-        super().__init__(model, prompt=prompt, prompts=prompts, name=name)
+        super().__init__(model, **options)
 
     @override
     def accept(self, inputs: Any) -> PictureQuestion:
@@ -259,17 +257,9 @@ class CandidateFinder(Node[str, AnswerCandidates]):
     takes = str
     gives = AnswerCandidates
 
-    def __init__(
-        self,
-        model: ModelLike,
-        *,
-        count: int = CANDIDATES,
-        prompt: str | None = None,
-        prompts: PromptLibrary | None = None,
-        name: str | None = None,
-    ) -> None:
+    def __init__(self, model: ModelLike, *, count: int = CANDIDATES, **options: Unpack[NodeOptions]) -> None:
         self.count = count
-        super().__init__(model, prompt=prompt, prompts=prompts, name=name)
+        super().__init__(model, **options)
 
     @override
     def accept(self, inputs: Any) -> str:

@@ -3,6 +3,7 @@ from .answer import TextAnswer as TextAnswer
 from .answer import TypedAnswer as TypedAnswer
 from .example import Example as Example
 from .node import Node as Node
+from .node import NodeOptions as NodeOptions
 from .node import TextNode as TextNode
 from .result import Call as Call
 from .result import Failure as Failure

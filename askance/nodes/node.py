@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 from pydantic import ValidationError
-from typing_extensions import override
+from typing_extensions import TypedDict, override
 
 from askance.chat import Message, ResponseFormat, TextPart
 from askance.errors import BadImage, CallError, PromptTooLong, ReplayMiss, UsageError
@@ -51,6 +51,14 @@ SCHEMA_IGNORED = "it took a JSON schema and did not hold the answer to it; the n
 In = TypeVar("In")
 Out = TypeVar("Out")
 Text = TypeVar("Text", bound=TextAnswer)
+
+
+class NodeOptions(TypedDict, total=False):
+    """What every node takes beside its model and its own options, as `Node` says."""
+
+    prompt: str | None
+    prompts: PromptLibrary | None
+    name: str | None
 
 
 class Node(Runnable[In, Out], ABC, Generic[In, Out]):

@@ -365,24 +365,9 @@ def _quoted(line: str) -> list[str]:
 
 
 _TEXT_WORDS = "txt text texts textual word words letter letters writing message messages content written"
+_TEXT_AROUND = "sign only reads below above top bottom sure it poster billboard banner"
 _TEXT = frozenset([*_TEXT_WORDS.split(), "since", "seems", "appears", "other", "else", "additional", "more"])
-_TEXT_NOUNS = frozenset(
-    [
-        *_TEXT_WORDS.split(),
-        "sign",
-        "only",
-        "reads",
-        "below",
-        "above",
-        "top",
-        "bottom",
-        "sure",
-        "it",
-        "poster",
-        "billboard",
-        "banner",
-    ]
-)
+_TEXT_NOUNS = frozenset([*_TEXT_WORDS.split(), *_TEXT_AROUND.split()])
 _TEXT_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 _TEXT_QUOTES = re.compile(r"\"([^\"\n]+)\"")
 _TOLD = re.compile(

@@ -23,7 +23,7 @@ from askance.images import WHOLE_IMAGE, Image, RegionView
 from askance.models import Capabilities, Engine, ScriptedModel, get_model, get_scorer, limit_budget, use_draw
 from askance.replay import MemoryStore, Records
 from tests.distributions import install
-from tests.scripted import PICTURE, name_of
+from tests.scripted import PICTURE, ClosableModel, name_of, one_token
 
 ROOT = Path(__file__).resolve().parents[2]
 IMAGE = Image.from_path(PICTURE)
@@ -35,14 +35,6 @@ LIKELY: Mapping[str, float] = {"a cup is new": 0.9, "it rains": 0.2, "bricks are
 
 def likely(request: ChatRequest) -> float:
     return next(value for text, value in LIKELY.items() if text in request.messages[-1].text)
-
-
-def one_token(top: Mapping[str, float]) -> ChatResponse:
-    logprobs = {token: math.log(value) for token, value in top.items()}
-    first = max(logprobs, key=lambda token: logprobs[token])
-    return ChatResponse(
-        text=first, finish="length", logprobs=({"token": first, "logprob": logprobs[first], "top": logprobs},)
-    )
 
 
 def knowing(request: ChatRequest) -> ChatResponse:
@@ -436,13 +428,7 @@ async def test_the_package_brings_its_scorers_by_entry_points(tmp_path: Path, mo
 
 
 async def test_whoever_closes_a_scorer_closes_its_models_once() -> None:
-    class Client(ScriptedModel):
-        closed = 0
-
-        async def aclose(self) -> None:
-            self.closed += 1
-
-    eye, mind = (Client(knowing, identity=name, capabilities=Capabilities(schema="enforced")) for name in "ab")
+    eye, mind = (ClosableModel(knowing, identity=name, capabilities=Capabilities(schema="enforced")) for name in "ab")
     engine = Engine(records=MemoryStore())
     models = (get_model(each, engine=engine) for each in (eye, mind))
     scorer = get_scorer(PlausibilityScorer(*models, describes=True), engine=engine)

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from itertools import cycle
 from pathlib import Path
 
 import pytest
-from PIL import Image
 
 from askance.errors import UsageError
 from askance.models import Price
 from askance.replay import Balance, Budget, Cost
 from tests import replies
-from tests.batch_client import JsonObject, Run, answer
-from tests.batch_server import BatchServer
+from tests.batch_client import JsonObject, Run, answer, draw
+from tests.batch_server import BatchServer, Serve
 from tests.servers import Reply, chat_body
 
 PROBES = 1
@@ -29,15 +26,7 @@ HALF = Price(input=1000.0, output=1000.0, batch=0.5)
 
 @pytest.fixture
 def pictures(tmp_path: Path) -> list[str]:
-    paths = [tmp_path / f"{number}.png" for number in range(3)]
-    for number, path in enumerate(paths):
-        Image.new("RGB", (8, 8), (number, 90, 99)).save(path)
-    return [str(path) for path in paths]
-
-
-@pytest.fixture
-def serve(tmp_path: Path) -> Callable[..., BatchServer]:
-    return partial(BatchServer, tmp_path / "endpoint", answer=answer)
+    return draw(tmp_path, 3)
 
 
 def over(lines: list[JsonObject]) -> list[bool]:
@@ -58,7 +47,7 @@ def calls(count: int) -> Cost:
 
 
 def test_what_a_batch_came_to_takes_the_place_of_what_it_could(
-    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
+    serve: Serve, tmp_path: Path, pictures: list[str]
 ) -> None:
     with serve() as server:
         run = Run(server.url, tmp_path, pictures, budget=Budget(dollars=100.0), settings={"price": HALF})
@@ -86,9 +75,7 @@ def test_an_answer_with_impossible_counts_of_tokens_counts_at_its_worst_case(
     assert (len(said), "(output -1000000)" in said[0]) == (1, True)
 
 
-def test_the_limit_is_never_passed_and_a_larger_one_goes_on(
-    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
-) -> None:
+def test_the_limit_is_never_passed_and_a_larger_one_goes_on(serve: Serve, tmp_path: Path, pictures: list[str]) -> None:
     with serve() as server:
         run = Run(server.url, tmp_path, pictures, budget=Budget(calls=PROBES + 10))
         first = run.in_batches()
@@ -100,9 +87,7 @@ def test_the_limit_is_never_passed_and_a_larger_one_goes_on(
     assert [line["outcome"] for line in again] == ["answered"] * 3
 
 
-def test_calls_wait_for_what_batches_under_way_leave(
-    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
-) -> None:
+def test_calls_wait_for_what_batches_under_way_leave(serve: Serve, tmp_path: Path, pictures: list[str]) -> None:
     """The worst cases of three pictures do not fit at once, but one after the other."""
     with serve() as server:
         run = Run(server.url, tmp_path, pictures, budget=Budget(tokens=25_000), settings={"max_tokens": 2_000})
@@ -113,9 +98,7 @@ def test_calls_wait_for_what_batches_under_way_leave(
     assert balance(run).reserved == Cost()
 
 
-def test_kills_lose_nothing_that_is_set_aside(
-    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
-) -> None:
+def test_kills_lose_nothing_that_is_set_aside(serve: Serve, tmp_path: Path, pictures: list[str]) -> None:
     kills = cycle([(1, "after"), (2, "before"), (2, "torn")])
     with serve() as server:
         run = Run(server.url, tmp_path, pictures[:2], budget=Budget(calls=PROBES + 14))
@@ -138,7 +121,7 @@ ENDS: dict[str, tuple[Reply, int]] = {"rejected": (replies.OPENAI_TOO_LONG, 0), 
 
 @pytest.mark.parametrize(("reply", "billed"), ENDS.values(), ids=ENDS)
 def test_what_may_be_billed_counts_at_its_worst(
-    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str], reply: Reply, billed: int
+    serve: Serve, tmp_path: Path, pictures: list[str], reply: Reply, billed: int
 ) -> None:
     def failing(body: JsonObject) -> Reply | str:
         name = body["response_format"].get("json_schema", {}).get("name")
@@ -153,9 +136,7 @@ def test_what_may_be_billed_counts_at_its_worst(
     assert balance(run).spent.calls - PROBES - billed in {answered - 2, answered - 1, answered}
 
 
-def test_what_an_earlier_job_left_counts_in_full(
-    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
-) -> None:
+def test_what_an_earlier_job_left_counts_in_full(serve: Serve, tmp_path: Path, pictures: list[str]) -> None:
     with serve() as server:
         run = Run(server.url, tmp_path, pictures[:1], budget=Budget(calls=100))
         process = run.killed_at(6, "after").alone()
@@ -170,7 +151,7 @@ def test_what_an_earlier_job_left_counts_in_full(
 
 
 def test_a_job_that_was_begun_without_a_budget_goes_on_without(
-    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str], caplog: pytest.LogCaptureFixture
+    serve: Serve, tmp_path: Path, pictures: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     with serve() as server:
         run = Run(server.url, tmp_path, pictures[:1])

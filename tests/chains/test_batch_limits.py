@@ -2,34 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
-from PIL import Image
 
 from askance.chat import ModelId
 from askance.errors import BadRequest, MalformedReply
 from askance.models import ModelSettings
 from askance.models.batch.policy import BatchPolicy
 from askance.models.openai.batch_api import BatchApi, batch_api
-from tests.batch_client import QUICK, Run, answer
-from tests.batch_server import BatchServer, Made
-
-
-@pytest.fixture
-def serve(tmp_path: Path) -> Callable[..., BatchServer]:
-    return partial(BatchServer, tmp_path / "endpoint", answer=answer)
-
-
-@pytest.fixture
-def pictures(tmp_path: Path) -> list[str]:
-    paths = [str(tmp_path / f"{number}.png") for number in range(2)]
-    for number, path in enumerate(paths):
-        Image.new("RGB", (8, 8), (number, 9, 99)).save(path)
-    return paths
+from tests.batch_client import QUICK, Run
+from tests.batch_server import BatchServer, Made, Serve
 
 
 def api_of(server: BatchServer) -> BatchApi:
@@ -44,7 +28,7 @@ def test_a_batch_holds_no_more_than_the_provider_takes() -> None:
 
 
 def test_files_are_as_large_as_the_endpoint_takes_and_no_larger(
-    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
+    serve: Serve, tmp_path: Path, pictures: list[str]
 ) -> None:
     with serve(most_bytes=4000) as server:
         run = Run(server.url, tmp_path, pictures, policy=replace(QUICK, most_bytes=4000))
@@ -53,9 +37,7 @@ def test_files_are_as_large_as_the_endpoint_takes_and_no_larger(
         assert set(server.made.values()) == {1}
 
 
-def test_a_file_that_is_too_large_for_the_endpoint_is_said(
-    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
-) -> None:
+def test_a_file_that_is_too_large_for_the_endpoint_is_said(serve: Serve, tmp_path: Path, pictures: list[str]) -> None:
     with serve(most_bytes=4000) as server, pytest.raises(BadRequest, match="larger than 4000 bytes"):
         Run(server.url, tmp_path, pictures).in_batches()
 
@@ -63,7 +45,7 @@ def test_a_file_that_is_too_large_for_the_endpoint_is_said(
 
 
 def test_a_line_that_is_too_long_is_passed_over(
-    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str], monkeypatch: pytest.MonkeyPatch
+    serve: Serve, tmp_path: Path, pictures: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("askance.models.batch.results.LARGEST_LINE", 5000)
     with serve() as server:
@@ -77,9 +59,7 @@ def test_a_line_that_is_too_long_is_passed_over(
         assert sorted(server.made.values()) == [1] * 13 + [2]
 
 
-async def test_a_file_is_read_up_to_its_limit(
-    serve: Callable[..., BatchServer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_file_is_read_up_to_its_limit(serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("askance.models.openai.batch_api.LARGEST_FILE", 5000)
     with serve() as server:
         api = api_of(server)
@@ -94,9 +74,7 @@ async def test_a_file_is_read_up_to_its_limit(
     assert [(tmp_path / name).stat().st_size for name in ("whole", "cut")] == [5000, 0]
 
 
-async def test_a_page_is_read_up_to_its_limit(
-    serve: Callable[..., BatchServer], monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_page_is_read_up_to_its_limit(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     with serve() as server:
         api = api_of(server)
         server.batches["b1"] = Made({"id": "b1", "status": "completed", "metadata": {"askance_part": "p"}})

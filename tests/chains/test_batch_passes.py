@@ -15,7 +15,6 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
-from functools import partial
 from itertools import count, cycle, islice
 from pathlib import Path
 from typing import Any
@@ -33,33 +32,14 @@ from askance.models.batch.policy import BatchPolicy, BatchProgress
 from askance.models.batch.results import LARGEST_LINE, line_result
 from askance.models.vendor_errors import ErrorContext
 from tests import replies
-from tests.batch_client import QUICK, JsonObject, Run, answer, lines_of
-from tests.batch_server import BatchServer, Fate, Made, Step, When
+from tests.batch_client import QUICK, JsonObject, Run, answer, draw, lines_of
+from tests.batch_server import BatchServer, Fate, Made, Serve, Step, When
 from tests.processes import kill
 from tests.scripted import ANSWERS, OPTIONS, model_of, scripted
 from tests.servers import FakeEndpoint, Reply, chat_body, error
 
 
-@pytest.fixture
-def pictures(tmp_path: Path) -> list[str]:
-    return draw(tmp_path, 2)
-
-
-def draw(folder: Path, count: int) -> list[str]:
-    paths = [folder / f"{number:04d}.png" for number in range(count)]
-    for number, path in enumerate(paths):
-        Image.new("RGB", (8, 8), (number % 256, number // 256, 99)).save(path)
-    return [str(path) for path in paths]
-
-
-@pytest.fixture
-def serve(tmp_path: Path) -> Callable[..., BatchServer]:
-    return partial(BatchServer, tmp_path / "endpoint", answer=answer)
-
-
-def test_three_rounds_give_the_lines_of_an_online_run(
-    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
-) -> None:
+def test_three_rounds_give_the_lines_of_an_online_run(serve: Serve, tmp_path: Path, pictures: list[str]) -> None:
     with serve() as server:
         run = Run(server.url, tmp_path, pictures)
         lines = run.in_batches()
@@ -83,7 +63,7 @@ def finished(run: Run, *, within: float = 60) -> bool:
 
 @pytest.mark.parametrize("first", [0, pytest.param(1, marks=pytest.mark.soak), pytest.param(2, marks=pytest.mark.soak)])
 def test_killed_at_every_line_of_its_journal_it_submits_nothing_twice(
-    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str], first: int
+    serve: Serve, tmp_path: Path, pictures: list[str], first: int
 ) -> None:
     kills = cycle([(1, "after"), (2, "before"), (2, "torn")])
     with serve() as server:
@@ -117,9 +97,7 @@ POINTS: list[tuple[Step, When]] = [
 ]
 
 
-def test_killed_at_every_request_it_submits_nothing_twice(
-    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
-) -> None:
+def test_killed_at_every_request_it_submits_nothing_twice(serve: Serve, tmp_path: Path, pictures: list[str]) -> None:
     victims: list[multiprocessing.Process] = []
     left, begun = list(POINTS), threading.Lock()
 
@@ -157,7 +135,7 @@ def show_twin(server: BatchServer) -> None:
 
 @pytest.mark.parametrize("killed", [False, True])
 def test_a_second_batch_that_shows_after_the_first_is_cancelled(
-    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str], killed: bool
+    serve: Serve, tmp_path: Path, pictures: list[str], killed: bool
 ) -> None:
     """The reply to a create is lost, one batch is found, and the other shows once that one is waited for."""
     lost = [Reply(reset=True)]
@@ -179,7 +157,7 @@ def test_a_second_batch_that_shows_after_the_first_is_cancelled(
 
 
 def test_a_second_batch_is_cancelled_before_the_first_has_ended(
-    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
+    serve: Serve, tmp_path: Path, pictures: list[str]
 ) -> None:
     lost, polls = [Reply(reset=True)], count()
 
@@ -199,9 +177,7 @@ def test_a_second_batch_is_cancelled_before_the_first_has_ended(
         assert server.steps.index("cancel") < server.steps.index("content")
 
 
-def test_a_cancel_that_meets_a_fault_is_repeated(
-    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
-) -> None:
+def test_a_cancel_that_meets_a_fault_is_repeated(serve: Serve, tmp_path: Path, pictures: list[str]) -> None:
     faults: dict[tuple[Step, When], list[Reply]] = {
         ("create", "after"): [Reply(reset=True)],
         ("cancel", "before"): [replies.OVERLOADED, Reply(reset=True)],
@@ -222,7 +198,7 @@ def test_a_cancel_that_meets_a_fault_is_repeated(
 
 @pytest.mark.parametrize("number", [1, 5])
 def test_killed_while_answers_are_recorded_it_reads_them_again(
-    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str], number: int
+    serve: Serve, tmp_path: Path, pictures: list[str], number: int
 ) -> None:
     with serve() as server:
         run = Run(server.url, tmp_path, pictures)
@@ -232,9 +208,7 @@ def test_killed_while_answers_are_recorded_it_reads_them_again(
         assert (len(server.batches), set(server.made.values())) == (3, {1})
 
 
-def test_a_batch_that_is_made_after_the_kill_is_waited_for(
-    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
-) -> None:
+def test_a_batch_that_is_made_after_the_kill_is_waited_for(serve: Serve, tmp_path: Path, pictures: list[str]) -> None:
     victims: list[multiprocessing.Process] = []
     looked_for, begun = threading.Event(), threading.Lock()
 
@@ -257,7 +231,7 @@ def test_a_batch_that_is_made_after_the_kill_is_waited_for(
 
 
 def test_a_clock_that_jumps_makes_no_batch_twice(
-    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str], monkeypatch: pytest.MonkeyPatch
+    serve: Serve, tmp_path: Path, pictures: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The reply to a create is lost, the batch shows at the fifth look, and the clock goes forward by an hour."""
     hidden: list[Made] = []
@@ -282,7 +256,7 @@ def test_a_clock_that_jumps_makes_no_batch_twice(
 
 
 def test_every_step_is_on_the_disk_before_the_next_is_taken(
-    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str], monkeypatch: pytest.MonkeyPatch
+    serve: Serve, tmp_path: Path, pictures: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     journal, steps, sync = tmp_path / "batches" / JOURNAL, list[str](), os.fsync
 
@@ -351,7 +325,7 @@ ENDS = {
 
 @pytest.mark.parametrize(("reply", "outcome", "sent"), ENDS.values(), ids=ENDS)
 def test_a_call_comes_to_what_it_comes_to_online(
-    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str], reply: Reply, outcome: str, sent: int
+    serve: Serve, tmp_path: Path, pictures: list[str], reply: Reply, outcome: str, sent: int
 ) -> None:
     with serve(answer=failing("narration", reply)) as server:
         run = Run(server.url, tmp_path, pictures[:1], engine={"policy": RetryPolicy(tries=1, deadline=4)})
@@ -363,9 +337,7 @@ def test_a_call_comes_to_what_it_comes_to_online(
         assert [line] == run.online()
 
 
-def test_a_fault_that_passes_leaves_no_trace(
-    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
-) -> None:
+def test_a_fault_that_passes_leaves_no_trace(serve: Serve, tmp_path: Path, pictures: list[str]) -> None:
     with serve(answer=failing("narration", replies.OVERLOADED, times=2)) as server:
         run = Run(server.url, tmp_path, pictures)
 
@@ -373,7 +345,7 @@ def test_a_fault_that_passes_leaves_no_trace(
 
 
 def test_what_cannot_be_read_is_asked_again_in_the_next_round(
-    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
+    serve: Serve, tmp_path: Path, pictures: list[str]
 ) -> None:
     with serve(answer=failing("unusual", Reply(body=chat_body("mumble")), times=1)) as server:
         (line,) = Run(server.url, tmp_path, pictures[:1]).in_batches()
@@ -382,9 +354,7 @@ def test_what_cannot_be_read_is_asked_again_in_the_next_round(
         assert set(server.made.values()) == {1}
 
 
-def test_what_an_expired_batch_did_not_come_to_is_sent_again(
-    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
-) -> None:
+def test_what_an_expired_batch_did_not_come_to_is_sent_again(serve: Serve, tmp_path: Path, pictures: list[str]) -> None:
     def fate(number: int) -> tuple[Fate, Callable[[int], bool]]:
         return ("expired", lambda place: place % 2 == 0) if number == 0 else ("completed", lambda place: True)
 
@@ -396,7 +366,7 @@ def test_what_an_expired_batch_did_not_come_to_is_sent_again(
 
 
 def test_what_a_cancelled_batch_did_not_come_to_has_failed_until_the_command_is_given_again(
-    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
+    serve: Serve, tmp_path: Path, pictures: list[str]
 ) -> None:
     def fate(number: int) -> tuple[Fate, Callable[[int], bool]]:
         return ("cancelled", lambda place: place > 0) if number == 0 else ("completed", lambda place: True)
@@ -436,7 +406,7 @@ SPOILT: dict[str, Callable[[bytes], bytes]] = {
 
 @pytest.mark.parametrize("spoil", SPOILT.values(), ids=SPOILT)
 def test_a_spoilt_output_file_invents_no_answer(
-    serve: Callable[..., BatchServer],
+    serve: Serve,
     tmp_path: Path,
     pictures: list[str],
     spoil: Callable[[bytes], bytes],
@@ -450,9 +420,7 @@ def test_a_spoilt_output_file_invents_no_answer(
         assert set(server.made.values()) <= {1, 2}
 
 
-def test_a_download_that_breaks_off_is_repeated(
-    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
-) -> None:
+def test_a_download_that_breaks_off_is_repeated(serve: Serve, tmp_path: Path, pictures: list[str]) -> None:
     broken = [Reply(body=b"x" * 100, cut=10), Reply(reset=True), replies.OVERLOADED]
 
     def fault(step: Step, when: When) -> Reply | None:
@@ -471,7 +439,7 @@ LOST = {"reset": Reply(reset=True), "status 500": replies.OVERLOADED, "half": Re
 @pytest.mark.parametrize("lost", LOST.values(), ids=LOST)
 @pytest.mark.parametrize("step", ["upload", "create"])
 def test_what_was_done_and_not_said_is_found_and_not_done_again(
-    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str], lost: Reply, step: Step
+    serve: Serve, tmp_path: Path, pictures: list[str], lost: Reply, step: Step
 ) -> None:
     left = [lost]
 
@@ -484,7 +452,7 @@ def test_what_was_done_and_not_said_is_found_and_not_done_again(
         assert (len(server.batches), set(server.made.values())) == (3, {1})
 
 
-def test_a_found_batch_among_hundreds(serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]) -> None:
+def test_a_found_batch_among_hundreds(serve: Serve, tmp_path: Path, pictures: list[str]) -> None:
     left = [Reply(reset=True)]
 
     def fault(step: Step, when: When) -> Reply | None:
@@ -501,9 +469,7 @@ def test_a_found_batch_among_hundreds(serve: Callable[..., BatchServer], tmp_pat
         assert (len(server.batches), server.made.total()) == (253, 14)
 
 
-def test_a_file_that_is_not_found_yet_is_uploaded_again(
-    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
-) -> None:
+def test_a_file_that_is_not_found_yet_is_uploaded_again(serve: Serve, tmp_path: Path, pictures: list[str]) -> None:
     left = [error(400, "Cannot find file file-1, or it is not yours.", param="file_id")]
 
     def fault(step: Step, when: When) -> Reply | None:
@@ -515,9 +481,7 @@ def test_a_file_that_is_not_found_yet_is_uploaded_again(
         assert [line["outcome"] for line in lines] == ["answered"] * 2
 
 
-def test_an_endpoint_with_little_room_is_sent_batches_in_turn(
-    serve: Callable[..., BatchServer], tmp_path: Path
-) -> None:
+def test_an_endpoint_with_little_room_is_sent_batches_in_turn(serve: Serve, tmp_path: Path) -> None:
     pictures = draw(tmp_path, 5)
     with serve(room=6) as server:
         run = Run(server.url, tmp_path, pictures, policy=replace(QUICK, most_calls=8))
@@ -528,7 +492,7 @@ def test_an_endpoint_with_little_room_is_sent_batches_in_turn(
 
 
 def test_calls_that_make_a_batch_invalid_fail_and_the_others_are_sent_again(
-    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
+    serve: Serve, tmp_path: Path, pictures: list[str]
 ) -> None:
     with serve() as server:
         wrong = {"code": "invalid_request", "message": "This line is wrong.", "line": 2, "param": None}
@@ -544,7 +508,7 @@ def test_calls_that_make_a_batch_invalid_fail_and_the_others_are_sent_again(
 
 
 def test_a_field_that_the_model_rejects_is_left_out_of_the_next_batch(
-    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
+    serve: Serve, tmp_path: Path, pictures: list[str]
 ) -> None:
     def answered(body: JsonObject) -> Reply | str:
         return replies.NO_MAX_TOKENS if "max_tokens" in body and kinds(body) in ANSWERS else answer(body)
@@ -559,9 +523,7 @@ def test_a_field_that_the_model_rejects_is_left_out_of_the_next_batch(
 # --- the queue ---
 
 
-def test_what_is_on_record_enters_no_batch(
-    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
-) -> None:
+def test_what_is_on_record_enters_no_batch(serve: Serve, tmp_path: Path, pictures: list[str]) -> None:
     with serve() as server:
         run = Run(server.url, tmp_path, pictures)
         replace(run, pictures=pictures[:1]).in_batches()
@@ -572,7 +534,7 @@ def test_what_is_on_record_enters_no_batch(
 
 
 def test_a_batch_holds_the_leases_of_its_calls_until_they_are_on_record(
-    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
+    serve: Serve, tmp_path: Path, pictures: list[str]
 ) -> None:
     def held() -> list[int]:
         """How many leases each batch holds."""
@@ -592,7 +554,7 @@ def test_a_batch_holds_the_leases_of_its_calls_until_they_are_on_record(
     assert (seen, held()) == ([8, 4, 2], [])
 
 
-def test_equal_calls_are_sent_once(serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]) -> None:
+def test_equal_calls_are_sent_once(serve: Serve, tmp_path: Path, pictures: list[str]) -> None:
     with serve() as server:
         lines = Run(server.url, tmp_path, [*pictures[:1] * 5]).in_batches()
 
@@ -604,7 +566,7 @@ SIZES = {"calls": (replace(QUICK, most_calls=3), [3, 3, 2, 3, 1, 2]), "bytes": (
 
 @pytest.mark.parametrize(("policy", "counts"), SIZES.values(), ids=SIZES)
 def test_the_queue_is_split(
-    serve: Callable[..., BatchServer],
+    serve: Serve,
     tmp_path: Path,
     pictures: list[str],
     policy: BatchPolicy,
@@ -621,9 +583,7 @@ def test_the_queue_is_split(
         assert len(files) > 3
 
 
-def test_a_call_that_is_larger_than_a_batch_fails(
-    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
-) -> None:
+def test_a_call_that_is_larger_than_a_batch_fails(serve: Serve, tmp_path: Path, pictures: list[str]) -> None:
     with serve() as server:
         run = Run(server.url, tmp_path, pictures[:1] * 2, policy=replace(QUICK, most_bytes=500))
         lines = run.in_batches()
@@ -638,9 +598,7 @@ def test_a_call_that_is_larger_than_a_batch_fails(
         assert server.batches == {}
 
 
-def test_a_picture_that_cannot_be_used_stops_no_other(
-    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
-) -> None:
+def test_a_picture_that_cannot_be_used_stops_no_other(serve: Serve, tmp_path: Path, pictures: list[str]) -> None:
     (tmp_path / "odd.png").write_bytes(b"no picture")
     with serve() as server:
         run = Run(server.url, tmp_path, [str(tmp_path / "odd.png"), *pictures])
@@ -650,7 +608,7 @@ def test_a_picture_that_cannot_be_used_stops_no_other(
 
 
 def test_a_refusal_that_is_asked_again_is_asked_once_whoever_kills_the_process(
-    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
+    serve: Serve, tmp_path: Path, pictures: list[str]
 ) -> None:
     with serve(answer=failing("unusual", REFUSAL)) as server:
         run = Run(server.url, tmp_path, pictures[:1])
@@ -665,7 +623,7 @@ def test_a_refusal_that_is_asked_again_is_asked_once_whoever_kills_the_process(
 
 
 def test_observers_hear_of_every_call_once_and_of_half_its_price(
-    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
+    serve: Serve, tmp_path: Path, pictures: list[str]
 ) -> None:
     heard: list[CallEvent] = []
     news: list[BatchProgress] = []
@@ -747,9 +705,7 @@ def test_a_mode_that_does_not_go_with_batches_is_named(tmp_path: Path, pictures:
     )
 
 
-def test_a_key_that_is_not_accepted_keeps_everything(
-    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
-) -> None:
+def test_a_key_that_is_not_accepted_keeps_everything(serve: Serve, tmp_path: Path, pictures: list[str]) -> None:
     wrong = True
 
     def fault(step: Step, when: When) -> Reply | None:
@@ -766,7 +722,7 @@ def test_a_key_that_is_not_accepted_keeps_everything(
 
 
 def test_a_chain_that_never_asks_the_same_is_found_out(
-    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str], monkeypatch: pytest.MonkeyPatch
+    serve: Serve, tmp_path: Path, pictures: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("askance.chains.batch_passes.MOST_ROUNDS", 3)
     numbers = count()
@@ -809,7 +765,7 @@ SILENCES: dict[str, tuple[Fate, str]] = {
 
 @pytest.mark.parametrize(("fate", "words"), SILENCES.values(), ids=SILENCES)
 def test_a_call_that_no_batch_comes_to_fails_with_the_way_out(
-    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str], fate: Fate, words: str
+    serve: Serve, tmp_path: Path, pictures: list[str], fate: Fate, words: str
 ) -> None:
     def none(number: int) -> tuple[Fate, Callable[[int], bool]]:
         return fate, lambda place: False

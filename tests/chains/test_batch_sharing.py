@@ -12,31 +12,21 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from PIL import Image
 
 from askance.replay.leases import EXPIRY, StoreLeases
-from tests.batch_client import JsonObject, Run, answer
-from tests.batch_server import BatchServer, Step, When
+from tests.batch_client import JsonObject, Run, draw
+from tests.batch_server import BatchServer, Serve, Step, When
 from tests.conftest import SERIAL
 from tests.scripted import ANSWERS
 
 
 @pytest.fixture
 def pictures(tmp_path: Path) -> list[str]:
-    paths = [tmp_path / f"{number}.png" for number in range(3)]
-    for number, path in enumerate(paths):
-        Image.new("RGB", (8, 8), (number, 90, 99)).save(path)
-    return [str(path) for path in paths]
-
-
-@pytest.fixture
-def serve(tmp_path: Path) -> Callable[..., BatchServer]:
-    return partial(BatchServer, tmp_path / "endpoint", answer=answer)
+    return draw(tmp_path, 3)
 
 
 def asked(server: BatchServer) -> Counter[str]:
@@ -106,7 +96,7 @@ class Beside:
 
 @pytest.mark.parametrize("step", ["upload", "create", "poll"])
 def test_two_jobs_ask_for_nothing_twice(
-    serve: Callable[..., BatchServer],
+    serve: Serve,
     tmp_path: Path,
     pictures: list[str],
     step: Step,
@@ -124,9 +114,7 @@ def test_two_jobs_ask_for_nothing_twice(
         assert lines == (one.online(), two.online())
 
 
-def test_two_jobs_that_begin_together_ask_for_nothing_twice(
-    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
-) -> None:
+def test_two_jobs_that_begin_together_ask_for_nothing_twice(serve: Serve, tmp_path: Path, pictures: list[str]) -> None:
     with serve() as server:
         runs = [Run(server.url, tmp_path, pictures, folder=name) for name in ("one", "two", "three")]
 
@@ -137,7 +125,7 @@ def test_two_jobs_that_begin_together_ask_for_nothing_twice(
 
 @pytest.mark.parametrize("step", ["upload", "create"])
 def test_an_online_run_beside_a_job_asks_for_nothing_twice(
-    serve: Callable[..., BatchServer],
+    serve: Serve,
     tmp_path: Path,
     pictures: list[str],
     step: Step,
@@ -153,7 +141,7 @@ def test_an_online_run_beside_a_job_asks_for_nothing_twice(
 
 
 def test_parts_that_wait_for_room_are_nobody_elses(
-    serve: Callable[..., BatchServer],
+    serve: Serve,
     tmp_path: Path,
     pictures: list[str],
     pool: ThreadPoolExecutor,
@@ -186,7 +174,7 @@ KILLED = {
 @SERIAL
 @pytest.mark.parametrize("kill", KILLED.values(), ids=KILLED)
 def test_a_job_that_was_killed_before_its_batch_was_made_blocks_nobody(
-    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str], kill: tuple[int, str]
+    serve: Serve, tmp_path: Path, pictures: list[str], kill: tuple[int, str]
 ) -> None:
     with serve() as server:
         run = Run(server.url, tmp_path, pictures)
@@ -199,9 +187,7 @@ def test_a_job_that_was_killed_before_its_batch_was_made_blocks_nobody(
         assert (len(asked(server)), set(asked(server).values())) == (21, {1})
 
 
-def test_a_job_whose_folder_was_removed_blocks_nobody(
-    serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str]
-) -> None:
+def test_a_job_whose_folder_was_removed_blocks_nobody(serve: Serve, tmp_path: Path, pictures: list[str]) -> None:
     with serve() as server:
         run = Run(server.url, tmp_path, pictures[:1])
         assert ended(run.killed_at(6, "after").alone()) == [-signal.SIGKILL]

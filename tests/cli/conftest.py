@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from askance.cli import main
+from tests.batch_client import QUICK, answer
+from tests.batch_server import BatchServer
 from tests.cli.command import Command, Done, Workplace, draw, log_kept, telling
 from tests.servers import FakeEndpoint
 
@@ -50,6 +52,14 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 def endpoint() -> Iterator[FakeEndpoint]:
     """An endpoint that holds every answer to its schema and describes no two pictures alike."""
     with FakeEndpoint(telling) as running:
+        yield running
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[BatchServer]:
+    """An endpoint that takes batches and is looked at without a wait."""
+    monkeypatch.setattr("askance.models.batch.batches.BatchPolicy", lambda: QUICK)
+    with BatchServer(tmp_path / "endpoint", answer=answer) as running:
         yield running
 
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 import struct
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -76,6 +74,10 @@ USAGE = {
             "`askance run action-reason` chooses among options, and none are given.",
             "Give --options FILE: one option a line, a JSON list, or a JSON map by image name.",
         ),
+    ),
+    "missing options": (
+        ["run", "end-to-end", "ads", "--options", "o.txt", "--vlm", "openai:gpt-4o"],
+        said("The options file 'o.txt' cannot be read: No such file or directory.", "Check the path of `--options`."),
     ),
     "useless option": (
         ["run", "verbalize", "ads", "--vlm", "openai:gpt-4o", "--count", "2"],
@@ -180,15 +182,6 @@ def test_a_command_that_cannot_be_meant_ends_at_once(
     assert askance(*command) == Done(2, "", message)
 
 
-def test_an_unknown_name_lists_the_nearest(askance: Command, ads: list[str]) -> None:
-    Path("askance.toml").write_text('[models.qwen]\nspec = "openai:qwen"\n', encoding="utf-8")
-
-    done = askance("run", "verbalize", "ads", "--vlm", "qwem")
-
-    assert done.code == 2
-    assert done.err.startswith("askance: No model is called 'qwem'.\n  → Nearest: 'qwen'. Or write a spec: ")
-
-
 # --- options ---
 
 OPTIONS = {
@@ -246,17 +239,6 @@ def test_options_that_cannot_be_chosen_from(
     done = askance("run", "end-to-end", picture, "--options", name, "--vlm", "openai:gpt-4o")
 
     assert done == Done(2, "", said(sentence, way_out))
-
-
-def test_a_missing_options_file(askance: Command, picture: str) -> None:
-    done = askance("run", "end-to-end", picture, "--options", "o.txt", "--vlm", "openai:gpt-4o")
-
-    assert done == Done(
-        2,
-        "",
-        "askance: The options file 'o.txt' cannot be read: No such file or directory.\n"
-        "  → Check the path of `--options`.\n",
-    )
 
 
 def test_five_hundred_options(askance: Command, endpoint: FakeEndpoint, vlm: str, picture: str) -> None:
@@ -440,18 +422,6 @@ def test_a_broken_overlay_file_names_file_and_line(name: str, askance: Command, 
 # --- records ---
 
 
-def test_a_store_from_another_version(askance: Command, vlm: str, picture: str) -> None:
-    askance("run", "verbalize", picture, "--vlm", vlm, "--store", "old")
-    with closing(sqlite3.connect("old/cache.db", isolation_level=None)) as file:
-        file.execute("PRAGMA user_version = 99")
-
-    done = askance("run", "verbalize", picture, "--vlm", vlm, "--store", "old")
-
-    sentence = f"The record store {str(Path('old').absolute())!r} has format 99, and this askance reads format 1."
-    assert (done.code, done.out) == (3, "")
-    assert done.err.startswith(f"askance: {sentence}\n  → ")
-
-
 def test_a_store_is_carried_over_to_another_version(
     askance: Command, vlm: str, picture: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -599,14 +569,3 @@ def test_a_name_that_is_no_unicode(askance: Command, vlm: str, picture: str) -> 
     assert (first.code, first.lines[0]["image"]) == (0, name)
     assert again.lines == first.lines
     assert "caf\\udce9.png" in askance(*command).out
-
-
-def test_an_unknown_chain_names_the_known_ones(askance: Command) -> None:
-    done = askance("run", "action-reasons", "x.jpg")
-
-    assert done.code == 2
-    assert "There is no chain 'action-reasons'." in done.err
-    assert (
-        "Choose one of verbalize, atypicality, action-reason, end-to-end, explain, identify, ask, brainstorm, infer, "
-        "investigate, or" in done.err
-    )

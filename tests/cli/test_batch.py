@@ -5,23 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
-from tests.batch_client import QUICK, answer
 from tests.batch_server import BatchServer, Step, When
 from tests.cli.command import Command, finish, start
 from tests.faults.run import room
-
-
-@pytest.fixture
-def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[BatchServer]:
-    monkeypatch.setattr("askance.models.batch.batches.BatchPolicy", lambda: QUICK)
-    with BatchServer(tmp_path / "endpoint", answer=answer) as running:
-        yield running
 
 
 def test_a_run_in_batches_gives_the_lines_of_an_online_run(
@@ -121,10 +112,3 @@ def test_options_that_do_not_go_with_batches_are_named(
     done = askance("run", "verbalize", "ads", "--vlm", "openai:gpt-4o", "--batch", *more)
 
     assert (done.code, done.err.splitlines()[0]) == (2, f"askance: {message}")
-
-
-def test_an_endpoint_without_batches_is_named(askance: Command, vlm: str, ads: list[str]) -> None:
-    done = askance("run", "verbalize", "ads", "--vlm", vlm, "--batch")
-
-    assert done.code == 2
-    assert "has no batch interface (status 404)." in done.err

@@ -70,16 +70,6 @@ def test_the_demo_can_be_copied_and_run(askance: Command) -> None:
     assert stats.out.rstrip().endswith("Each replay of all of it saves $0.0000.")
 
 
-def test_an_address_of_an_unknown_kind_is_refused_and_its_password_not_shown(askance: Command) -> None:
-    done = askance("cache", "stats", "--store", "redis://me:secret@db/0")
-
-    assert (done.code, done.out) == (3, "")
-    assert done.err.startswith(
-        "askance: Records cannot be kept at an address of the kind 'redis': no installed package"
-    )
-    assert "secret" not in done.err
-
-
 def test_models_check_says_what_an_endpoint_can_do(askance: Command, endpoint: FakeEndpoint, vlm: str) -> None:
     done = askance("models", "check", vlm)
     as_json = askance("models", "check", vlm, "--json")

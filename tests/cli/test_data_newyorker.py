@@ -86,13 +86,3 @@ def test_descriptions_alone_say_what_makes_tasks(askance: Command, own_place: Pa
 
     assert done.code == 0
     assert "`askance newyorker build` makes" in done.out
-
-
-def test_a_folder_of_something_else_is_refused(askance: Command, own_place: Path) -> None:
-    (own_place / "data").mkdir()
-
-    done = askance("data", "check", "newyorker", "data")
-
-    assert done.code == 2
-    assert "holds nothing of the data set" in done.err
-    assert "tasks/contest_matching_split=0_cleaned.json" in done.err

@@ -97,13 +97,3 @@ def test_pictures_may_lie_elsewhere(askance: Command, own_place: Path) -> None:
 
     assert (whole.code, clips.code) == (0, 1)
     assert "3 images have no picture" in clips.out
-
-
-def test_a_folder_of_something_else_is_refused(askance: Command, own_place: Path) -> None:
-    (own_place / "data").mkdir()
-
-    done = askance("data", "check", "sherlock", "data")
-
-    assert done.code == 2
-    assert "holds nothing of the data set" in done.err
-    assert "sherlock_val_with_split_idxs_v1_1.json.zip" in done.err

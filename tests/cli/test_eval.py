@@ -14,7 +14,6 @@ import pytest
 
 from askance.evals import Run
 from askance.images import Image
-from tests.batch_client import QUICK, answer
 from tests.batch_server import BatchServer
 from tests.cli.command import Command, Done, draw, finish, link_of, start, telling
 from tests.cli.test_terminal import text, watch
@@ -300,13 +299,6 @@ def test_a_budget_leaves_samples_and_a_larger_one_goes_on(askance: Command, endp
     assert (more.code, more.lines[0]["left"], figures(more)) == (0, 0, {"accuracy": 2 / 3})
     assert "Of the budget of 9 calls, 3 calls spent.\n" in more.err
     assert [path.name for path in Path("run").glob("budget*")] == ["budget.db"]
-
-
-@pytest.fixture
-def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[BatchServer]:
-    monkeypatch.setattr("askance.models.batch.batches.BatchPolicy", lambda: QUICK)
-    with BatchServer(tmp_path / "endpoint", answer=answer) as running:
-        yield running
 
 
 def test_a_run_in_batches_is_that_of_an_online_run(askance: Command, server: BatchServer, tmp_path: Path) -> None:

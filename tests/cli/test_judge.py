@@ -1,9 +1,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,7 +11,6 @@ from askance.evals import Evaluation, Sample, evaluate
 from askance.evals.judges import judged_scoring, read_card
 from askance.models import Engine, get_model
 from askance.replay import open_records
-from askance.statistics import resampling
 from tests.cli.command import Command
 from tests.evals.report.runs import Parsed
 from tests.judges import verdict_by_words
@@ -25,6 +23,8 @@ fish,Fishes live under water.,The tree is bare.,false;false;false
 snow,Deserts have no snow.,It snows.,true;true;false
 snow,Deserts have no snow.,Camels need no water.,false;false;true
 """
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 ODD = {"prose": "I would say that they are the same.", "constant": '{"verdict": "true"}'}
 """What an endpoint says of every pair that is about a fish's words."""
 
@@ -36,17 +36,6 @@ def endpoint() -> Iterator[FakeEndpoint]:
 
     with FakeEndpoint(answer, models=("words", *ODD)) as running:
         yield running
-
-
-@pytest.fixture(autouse=True)
-def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Agreements are resampled a few times: of two groups, which is all that the cards here have."""
-    places = resampling.resampled_rows
-
-    def drawn(clusters: Sequence[Any], *, seed: int, draws: int) -> Iterator[list[list[int]]]:
-        return places(clusters, seed=seed, draws=min(draws, 100))
-
-    monkeypatch.setattr(resampling, "resampled_rows", drawn)
 
 
 @pytest.fixture
@@ -120,18 +109,6 @@ def test_a_plan_counts_every_call_and_asks_nothing(askance: Command, endpoint: F
         "calls": 16,
     }
     assert (again.lines[0]["hits"], again.lines[0]["calls"]) == (8, 8)  # a draw and a swap of each are on record
-
-
-def test_a_budget_leaves_pairs_unscored_and_a_larger_one_asks_for_them(
-    askance: Command, endpoint: FakeEndpoint, labels: str
-) -> None:
-    command = ("judge", "card", "--labels", labels, "--judge", spec(endpoint), "--draws", "1", "--no-swaps")
-    stopped = askance(*command, "--budget", "2calls", "--concurrency", "1")
-    done = askance(*command, "--budget", "20calls")
-
-    assert (stopped.code, done.code) == (1, 0)
-    assert "The budget is used up. The same command with a larger --budget asks for the rest." in stopped.err
-    assert len([seen for seen in endpoint.requests if "judge_equivalence" in str(seen.json)]) == 4
 
 
 def test_several_judges_are_a_panel(askance: Command, endpoint: FakeEndpoint, labels: str) -> None:
@@ -223,12 +200,3 @@ def test_a_card_becomes_a_page(askance: Command, endpoint: FakeEndpoint, labels:
     assert "people: true 1 1 people: false 0 2" in parsed.text
     assert "100 % 1 100.00 20.65 – 100.00" in parsed.text  # of the pair of which all draws say true, people do too
     assert parsed.data("index")["runs"] == []
-
-
-def test_a_page_of_a_plan_is_refused(askance: Command, labels: str) -> None:
-    done = askance("judge", "card", "--labels", labels, "--judge", "openai:x", "--plan", "--html", "card.html")
-
-    assert (done.code, done.err.splitlines()[0]) == (
-        2,
-        "askance: `--plan` asks nothing, so there is nothing for `--html` to show.",
-    )

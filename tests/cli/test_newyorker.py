@@ -74,12 +74,6 @@ def test_submit_holds_the_ids_against_the_data(askance: Command, tmp_path: Path)
     assert (done.code, done.out) == (0, f"{tmp_path / 'p.json'}: 4 answers\n")
 
 
-def test_what_is_no_run_is_refused(askance: Command, tmp_path: Path) -> None:
-    done = askance("newyorker", "submit", str(tmp_path))
-    assert done.code == 2
-    assert "holds no run" in done.err
-
-
 # --- build ---
 
 

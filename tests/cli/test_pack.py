@@ -32,6 +32,8 @@ TRUE = {f"{number:02}.png": 1 + number % 3 for number in range(6)}
 """The right option of each sample of the task; the run always says 2."""
 
 Form = dict[str, Any]
+Change = Callable[[Form], Form]
+Refused = Callable[[str], None]
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +62,7 @@ def described(run: Path, **changes: Any) -> None:
     (run / "run.json").write_text(json.dumps(form), encoding="utf-8")
 
 
-def samples(run: Path, change: Callable[[Form], Form]) -> None:
+def samples(run: Path, change: Change) -> None:
     """Changes every line of a run's samples."""
     file = run / "samples.jsonl"
     lines = [change(json.loads(line)) for line in file.read_text(encoding="utf-8").splitlines()]
@@ -170,41 +172,6 @@ def test_what_another_version_has_read_is_read_differently(run: Path, askance: C
     assert f"it is read differently by readers {READERS}.\n" in replay("runs.pack").out
 
 
-def _interval(form: Form) -> Form:
-    figures = [
-        {**each, "interval": each["interval"] and {**each["interval"], "low": 0.999}} for each in form["figures"]
-    ]
-    return {"figures": figures}
-
-
-def _bound(form: Form) -> Form:
-    return {"figures": [{**each, "if_wrong": 0.5} for each in form["figures"]]}
-
-
-DESCRIPTIONS: dict[str, tuple[Callable[[Form], Form], str]] = {
-    "interval": (_interval, "accuracy, interval, low was 0.999 and is "),
-    "bound": (_bound, "accuracy, if wrong was 0.5 and is "),
-    "samples": (
-        lambda form: {"figures": [{**each, "samples": 7} for each in form["figures"]]},
-        "accuracy, samples was 7 and is 6",
-    ),
-    "totals": (lambda form: {"totals": {**form["totals"], "outcomes": {"answered": 70}}}, "its totals are not those"),
-}
-
-
-@pytest.mark.parametrize(("change", "message"), DESCRIPTIONS.values(), ids=DESCRIPTIONS)
-def test_forged_figures_do_not_follow(
-    run: Path, askance: Command, replay: Command, change: Callable[[Form], Form], message: str
-) -> None:
-    described(run, **change(json.loads((run / "run.json").read_text(encoding="utf-8"))))
-    askance("pack", RUN)
-
-    done = replay("runs.pack")
-
-    assert done.code == 1
-    assert message in done.out
-
-
 def test_an_interval_that_was_left_out_does_not_follow(askance: Command) -> None:
     """Also where all samples agree, and resampling gives none."""
 
@@ -238,7 +205,7 @@ def test_a_forged_table_is_seen(run: Path, askance: Command, replay: Command) ->
     assert "✗ The table tests-odd.md is not as the pack has it.\n" in done.out
 
 
-SWAPS: dict[str, Callable[[Form], Form]] = {
+SWAPS: dict[str, Change] = {
     "other options": lambda line: {**line, "sample": {**line["sample"], "image": {"name": "x", "sha256": "0" * 64}}},
     "other records": lambda line: {**line, "links": {"answers": {"outcome": "answered", "calls": []}}},
     "an answer made a failure": lambda line: {
@@ -254,7 +221,7 @@ SWAPS: dict[str, Callable[[Form], Form]] = {
 
 @pytest.mark.parametrize("change", SWAPS.values(), ids=SWAPS)
 def test_samples_that_their_records_do_not_tell_of(
-    run: Path, askance: Command, replay: Command, change: Callable[[Form], Form]
+    run: Path, askance: Command, replay: Command, change: Change
 ) -> None:
     samples(run, change)
     with_their_digest(run)
@@ -351,21 +318,42 @@ def test_the_way_over_a_new_scoring_is_closed(run: Path, askance: Command) -> No
     assert not Path("runs.pack").exists()
 
 
-FORGED: dict[str, tuple[Callable[[Form], Form], str]] = {
+def _interval(form: Form) -> Form:
+    figures = [
+        {**each, "interval": each["interval"] and {**each["interval"], "low": 0.999}} for each in form["figures"]
+    ]
+    return {"figures": figures}
+
+
+def _bound(form: Form) -> Form:
+    return {"figures": [{**each, "if_wrong": 0.5} for each in form["figures"]]}
+
+
+FORGED: dict[str, tuple[Change, str]] = {
+    "interval": (_interval, "accuracy, interval, low was 0.999 and is "),
+    "bound": (_bound, "accuracy, if wrong was 0.5 and is "),
+    "samples": (
+        lambda form: {"figures": [{**each, "samples": 7} for each in form["figures"]]},
+        "accuracy, samples was 7 and is 6\n",
+    ),
     "configuration": (
         lambda form: {"configuration": {**form["configuration"], "options": {"limit": 6}}},
-        "its hash is not that of its configuration",
+        "its hash is not that of its configuration\n",
     ),
-    "not finished": (lambda _: {"finished": None}, "it is not finished"),
-    "samples left": (lambda _: {"left": 2}, "it is not finished"),
-    "totals": (lambda form: {"totals": {**form["totals"], "samples": 7}}, "its totals are not those of its samples"),
-    "records": (lambda form: {"totals": {**form["totals"], "records": 7}}, "its totals are not those of its records"),
+    "not finished": (lambda _: {"finished": None}, "it is not finished\n"),
+    "samples left": (lambda _: {"left": 2}, "it is not finished\n"),
+    "outcomes": (
+        lambda form: {"totals": {**form["totals"], "outcomes": {"answered": 70}}},
+        "its totals are not those of its samples\n",
+    ),
+    "totals": (lambda form: {"totals": {**form["totals"], "samples": 7}}, "its totals are not those of its samples\n"),
+    "records": (lambda form: {"totals": {**form["totals"], "records": 7}}, "its totals are not those of its records\n"),
 }
 
 
 @pytest.mark.parametrize(("change", "message"), FORGED.values(), ids=FORGED)
 def test_a_forged_description_does_not_follow(
-    run: Path, askance: Command, replay: Command, change: Callable[[Form], Form], message: str
+    run: Path, askance: Command, replay: Command, change: Change, message: str
 ) -> None:
     askance("pack", RUN)
     described(run, **change(json.loads((run / "run.json").read_text(encoding="utf-8"))))
@@ -374,7 +362,7 @@ def test_a_forged_description_does_not_follow(
     done = replay("runs.pack")
 
     assert done.code == 1
-    assert f"    {message}\n" in done.out
+    assert f"    {message}" in done.out
 
 
 def test_a_score_without_a_sample_is_seen(run: Path, askance: Command, replay: Command) -> None:
@@ -488,7 +476,7 @@ MANIFEST_TEXTS: dict[str, tuple[bytes, str]] = {
 
 
 @pytest.fixture
-def refused(replay: Command) -> Callable[[str], None]:
+def refused(replay: Command) -> Refused:
     """Holds a replay of `x.pack` to one message with a way out."""
 
     def check(message: str) -> None:
@@ -510,7 +498,7 @@ def packed(run: Path, askance: Command) -> Path:
 
 @pytest.mark.parametrize(("change", "message"), MANIFESTS.values(), ids=MANIFESTS)
 def test_a_manifest_of_another_form_is_refused(
-    packed: Path, refused: Callable[[str], None], change: Callable[[Form], object], message: str
+    packed: Path, refused: Refused, change: Callable[[Form], object], message: str
 ) -> None:
     manifested(packed, json.dumps(change(form_of(packed))).encode())
 
@@ -518,15 +506,13 @@ def test_a_manifest_of_another_form_is_refused(
 
 
 @pytest.mark.parametrize(("text", "message"), MANIFEST_TEXTS.values(), ids=MANIFEST_TEXTS)
-def test_a_manifest_that_is_none_is_refused(
-    packed: Path, refused: Callable[[str], None], text: bytes, message: str
-) -> None:
+def test_a_manifest_that_is_none_is_refused(packed: Path, refused: Refused, text: bytes, message: str) -> None:
     manifested(packed, text)
 
     refused(message)
 
 
-def test_a_table_that_is_no_text_is_refused(packed: Path, refused: Callable[[str], None]) -> None:
+def test_a_table_that_is_no_text_is_refused(packed: Path, refused: Refused) -> None:
     rewritten(packed, lambda each: {**each, "tables/odd.md": b"\xff\xfe\x00"})
 
     refused("The table 'odd.md' of the pack 'x.pack' is no text in UTF-8.")
@@ -540,9 +526,7 @@ METHODS = {
 
 
 @pytest.mark.parametrize(("method", "message"), METHODS.values(), ids=METHODS)
-def test_what_is_broken_within_a_pack_is_named(
-    packed: Path, refused: Callable[[str], None], method: int, message: str
-) -> None:
+def test_what_is_broken_within_a_pack_is_named(packed: Path, refused: Refused, method: int, message: str) -> None:
     contents = contents_of(packed)
     with zipfile.ZipFile(packed, "w", method) as file:
         for name, content in contents.items():
@@ -564,7 +548,7 @@ BOMBS = {
 
 @pytest.mark.parametrize(("name", "size", "message"), BOMBS.values(), ids=BOMBS)
 def test_a_small_pack_that_unpacks_to_much_is_refused(
-    packed: Path, refused: Callable[[str], None], name: str, size: int, message: str
+    packed: Path, refused: Refused, name: str, size: int, message: str
 ) -> None:
     rewritten(packed, lambda each: {**each, name: bytes(size * 1_000_000)})
     assert packed.stat().st_size < 200_000
@@ -572,7 +556,7 @@ def test_a_small_pack_that_unpacks_to_much_is_refused(
     refused(message)
 
 
-def test_two_files_of_one_name_are_refused(packed: Path, refused: Callable[[str], None]) -> None:
+def test_two_files_of_one_name_are_refused(packed: Path, refused: Refused) -> None:
     with zipfile.ZipFile(packed, "a") as file, pytest.warns(UserWarning, match="Duplicate name"):
         file.writestr("manifest.json", "{}")
 
@@ -598,23 +582,14 @@ def _spaced(pack: bytes) -> bytes:
     return bytes(spaced)
 
 
-def _noted(pack: bytes) -> bytes:
-    """The pack with a comment and a further field at each of its files."""
+def _with_fields(pack: bytes, **fields: bytes) -> bytes:
+    """The pack with such fields in the header of each of its files."""
     contents, made = contents_of(BytesIO(pack)), BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as file:
         for name, content in contents.items():
             info = zipfile.ZipInfo(name)
-            info.comment = b"%PDF-1.7"
-            file.writestr(info, content)
-    return made.getvalue()
-
-
-def _fielded(pack: bytes) -> bytes:
-    contents, made = contents_of(BytesIO(pack)), BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as file:
-        for name, content in contents.items():
-            info = zipfile.ZipInfo(name)
-            info.extra = b"\xfe\xca\4\0<ht>"
+            for field, value in fields.items():
+                setattr(info, field, value)
             file.writestr(info, content)
     return made.getvalue()
 
@@ -661,8 +636,8 @@ TWOFOLD: dict[str, Callable[[bytes], bytes]] = {
     "a comment": _commented,
     "a gap": _spaced,
     "two packs": lambda pack: pack + pack,
-    "comments of files": _noted,
-    "fields of files": _fielded,
+    "comments of files": lambda pack: _with_fields(pack, comment=b"%PDF-1.7"),
+    "fields of files": lambda pack: _with_fields(pack, extra=b"\xfe\xca\4\0<ht>"),
     "behind what is packed": _padded,
     "more than its size says": _longer,
 }
@@ -670,7 +645,7 @@ TWOFOLD: dict[str, Callable[[bytes], bytes]] = {
 
 @pytest.mark.parametrize("change", TWOFOLD.values(), ids=TWOFOLD)
 def test_a_file_that_is_a_pack_and_something_else_is_refused(
-    packed: Path, refused: Callable[[str], None], change: Callable[[bytes], bytes]
+    packed: Path, refused: Refused, change: Callable[[bytes], bytes]
 ) -> None:
     packed.write_bytes(change(packed.read_bytes()))
     with zipfile.ZipFile(packed) as file:

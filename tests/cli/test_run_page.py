@@ -85,14 +85,6 @@ def test_a_finished_folder_gives_its_own_records(askance: Command, vlm: str, ads
     assert len(page().samples()[1]) == 3
 
 
-def test_a_page_that_is_there_is_replaced_whole(askance: Command, vlm: str, ads: list[str]) -> None:
-    PAGE.write_text("old", encoding="utf-8")
-    askance("run", "identify", ads[0], "--vlm", vlm, "--html", "page.html")
-
-    assert len(rows(page())) == 1
-    assert not Path("page.html.part").exists()
-
-
 @pytest.fixture
 def interrupted(askance: Command, ads: list[str]) -> Iterator[Callable[..., Done]]:
     """A run of one call a picture that gets Ctrl-C when so many are answered and the next one hangs."""

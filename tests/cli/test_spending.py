@@ -128,15 +128,6 @@ def test_a_budget_that_cannot_be_held(
     assert endpoint.requests == []
 
 
-def test_a_plan_of_a_replay_is_refused(askance: Command, vlm: str, ads: list[str]) -> None:
-    done = askance("run", "verbalize", *ads, "--vlm", vlm, "--plan", "--replay")
-
-    assert (done.code, done.err) == (
-        2,
-        "askance: `replay` asks nothing, so there is nothing to plan.\n  → Use the mode `auto`.\n",
-    )
-
-
 def test_the_json_of_a_plan_is_one_line(askance: Command, vlm: str, ads: list[str]) -> None:
     done = askance("run", "verbalize", *ads, "--vlm", vlm, "--plan", "--json")
 

@@ -74,10 +74,3 @@ def test_tries_that_failed_are_counted_by_what_was_wrong(faults: list[AskanceErr
 def test_the_try_that_ended_a_call_is_counted_as_the_call(faults: list[AskanceError], said: str) -> None:
     tried = [fault for fault in faults if not isinstance(fault, OverBudget)]
     assert of_tries(*tried, end=faults[-1]) == f"0 calls made · 0 replayed{said}"
-
-
-def test_answers_that_are_not_on_record_are_counted() -> None:
-    tally = Tally()
-    for step in (event("unrecorded"), event("answered"), event("answered", key="another")):
-        tally(step)
-    assert str(tally) == "2 calls made · 0 replayed · 14 tokens · $0.5000 · 1 answer is not on record"

@@ -29,14 +29,23 @@ def a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def watch(*arguments: str, piped: bool = False, seen: Callable[[str], None] = lambda _: None) -> tuple[int, str, str]:
+def watch(
+    *arguments: str, typed: str = "", piped: bool = False, seen: Callable[[str], None] = lambda _: None
+) -> tuple[int, str, str]:
     """Exit code, what a terminal showed, and, where stdout is `piped`, what came through the pipe.
 
-    Each time that the terminal shows something, `seen` takes all that it has shown so far.
+    At the terminal somebody has `typed` beforehand. Each time that it shows something, `seen` takes all that it has
+    shown so far.
     """
     master, slave = pty.openpty()
+    os.write(master, typed.encode())
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, COLUMNS, 0, 0))
-    process = start(*arguments, stdout=subprocess.PIPE if piped else slave, stderr=slave)
+    process = start(
+        *arguments,
+        stdin=slave if typed else subprocess.DEVNULL,
+        stdout=subprocess.PIPE if piped else slave,
+        stderr=slave,
+    )
     os.close(slave)
     shown = b""
     for more in iter(lambda: _read(master), b""):

@@ -5,10 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import pty
 import shutil
 import stat
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +15,7 @@ import pytest
 from askance.errors import ConfigError
 from askance.models import get_model
 from tests.cli.command import Command, Done, finish, start
+from tests.cli.test_terminal import watch
 from tests.servers import FakeEndpoint
 
 SECRET = "wJalrXUtnFEMI-marker-4711"
@@ -314,23 +313,8 @@ def test_what_a_file_says_moves_no_cursor(askance: Command, ads: list[str]) -> N
 
 def on_terminal(answer: str, *arguments: str) -> tuple[int, str]:
     """Exit code, and what the terminal showed, at which somebody types `answer` beforehand."""
-    master, slave = pty.openpty()
-    os.write(master, f"{answer}\n".encode())
-    process = start(*arguments, stdin=slave, stdout=subprocess.PIPE, stderr=slave)
-    os.close(slave)
-    shown = b""
-    while chunk := _read(master):
-        shown += chunk
-    os.close(master)
-    process.communicate(timeout=120)
-    return process.returncode, " ".join(shown.decode().split())
-
-
-def _read(terminal: int) -> bytes:
-    try:
-        return os.read(terminal, 65536)
-    except OSError:  # what Linux says where the other end is closed
-        return b""
+    code, shown, _ = watch(*arguments, typed=f"{answer}\n", piped=True)
+    return code, " ".join(shown.split())
 
 
 # ---- Python that a run names ---------------------------------------------------------------------------------------

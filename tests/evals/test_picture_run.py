@@ -11,7 +11,7 @@ import pytest
 
 from askance.chains import Chain, end_to_end
 from askance.chat import ChatRequest
-from askance.errors import AuthError, UsageError
+from askance.errors import AuthError
 from askance.evals.picture_run import PictureKey
 from askance.evals.reading_folder import aread_pictures, read_pictures
 from askance.models import Model, ScriptedModel
@@ -80,13 +80,6 @@ async def test_a_picture_that_is_away_for_a_while_keeps_its_answer_and_its_recor
 
     assert (asked, dict(run.outcomes)) == ([], {"answered": 3})
     assert [(tmp_path / "run" / name).read_bytes() for name in ("samples.jsonl", "calls.jsonl")] == before
-
-
-async def test_the_folder_takes_no_other_run(pictures: dict[Path, tuple[str, ...]], tmp_path: Path) -> None:
-    await aread_pictures(chain_of(scripted()), pictures, out=tmp_path / "run")
-
-    with pytest.raises(UsageError, match="holds a run of another configuration"):
-        await aread_pictures(chain_of(scripted()), {next(iter(pictures)): OPTIONS}, out=tmp_path / "run")
 
 
 async def test_a_key_that_is_wrong_ends_it_at_the_first_picture(pictures: dict[Path, tuple[str, ...]]) -> None:

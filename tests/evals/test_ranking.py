@@ -1,13 +1,14 @@
-"""Rankings: what a run keeps of them beside its lines, what is read back, and what a changed file is taken for."""
+"""Rankings: what a run keeps of them beside its lines, what is read back, and what a changed file is taken for.
+
+What is alike for every attachment is tested with matrices.
+"""
 
 from __future__ import annotations
 
 import csv
 import json
 import math
-import os
 import shutil
-import zipfile
 from collections.abc import Callable
 from dataclasses import replace
 from hashlib import sha256
@@ -18,7 +19,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typing_extensions import override
 
 from askance.chat import canonical_json
 from askance.errors import StoreError, UsageError
@@ -34,14 +34,10 @@ from askance.evals import (
     evaluate,
     export,
     mean,
-    rescore,
 )
-from askance.evals.analysis.pack import open_pack, write_pack
-from askance.evals.analysis.pack_check import PackCheck, check_pack
 from askance.evals.run_format import LONGEST_RANKED_ID, MOST_RANKED
 from askance.models.call_scope import current_scope
-from tests.evals.numbers import RunCounters, run_of
-from tests.evals.odd import scored_by
+from tests.evals.numbers import run_of
 
 NAMES = tuple(f"entry {number}" for number in range(30))
 
@@ -185,13 +181,6 @@ def test_a_run_without_rankings_is_what_it_was(own_place: Path) -> None:
     assert not any("ranking" in line for line in lines(run))
 
 
-def test_every_epoch_has_its_own_ranking(own_place: Path) -> None:
-    run = evaluate(Places(count=1), out=own_place / "run", epochs=3)
-
-    assert len(files(run)) == 3
-    assert len({answer.prediction.ranking for answer in run.answers}) == 3
-
-
 def test_a_file_is_read_when_it_is_asked_for(run: Run) -> None:
     shutil.rmtree(run.path / "rankings")
 
@@ -234,30 +223,13 @@ def test_a_file_that_somebody_made_is_held_to_the_same_rules(content: bytes, mes
     assert not ranking.whole
 
 
-def test_a_link_a_pipe_and_a_file_without_end_are_not_read(tmp_path: Path) -> None:
-    content = canonical_json(TWO).encode()
-    ranking = put(tmp_path, content)
-    file = tmp_path / "rankings" / f"{ranking.digest}.json"
-    (tmp_path / "elsewhere").write_bytes(content)
-
-    file.unlink()
-    file.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(UsageError, match="is missing"):
-        _ = ranking.ids
-    file.unlink()
-    os.mkfifo(file)
-    with pytest.raises(UsageError, match="is missing"):
-        _ = ranking.ids
-    file.unlink()
-    with file.open("wb") as large:
+def test_a_file_without_end_is_not_read(tmp_path: Path) -> None:
+    ranking = put(tmp_path, canonical_json(TWO).encode())
+    with (tmp_path / ranking.place).open("wb") as large:
         large.truncate((64 << 20) + 1)
+
     with pytest.raises(UsageError, match="larger than 64 MB"):
         _ = ranking.ids
-    file.write_bytes(content + b" ")
-    with pytest.raises(UsageError, match="was changed"):
-        _ = ranking.ids
-    file.write_bytes(content)
-    assert ranking.ids == ("a", "b")
 
 
 @pytest.mark.parametrize(
@@ -283,27 +255,6 @@ def test_a_line_names_no_file_but_by_a_digest(form: Any, run: Run) -> None:
     assert [answer.prediction.ranking for answer in again.answers] == [
         ranked(answer.sample).ranking for answer in again.answers
     ]
-
-
-def test_a_sample_whose_ranking_is_lost_is_answered_again(own_place: Path) -> None:
-    solver = Telling()
-    task = replace(Places().evaluation(), solver=solver)
-    run = evaluate(task, out=own_place / "run")
-    one, two, *_ = (run.answers[number].prediction.ranking for number in range(4))
-    assert one is not None
-    assert two is not None
-    (run.path / "rankings" / f"{one.digest}.json").unlink()
-    with (run.path / "rankings" / f"{two.digest}.json").open("ab") as file:
-        file.write(b" ")
-    solver.asked.clear()
-
-    again = evaluate(task, out=own_place / "run")
-
-    assert sorted(solver.asked) == ["00", "01"]
-    assert [answer.prediction.ranking for answer in again.answers] == [
-        ranked(answer.sample).ranking for answer in again.answers
-    ]
-    assert again.figures == run.figures
 
 
 def test_a_kill_between_ranking_and_line_loses_nothing(run: Run) -> None:
@@ -339,94 +290,7 @@ def test_rankings_are_written_through_no_link(run: Run, tmp_path: Path) -> None:
     assert not [*(tmp_path / "elsewhere").iterdir()]
 
 
-class Telling(RunCounters):
-    @override
-    async def answer(self, sample: Sample) -> Prediction:
-        await super().answer(sample)
-        return ranked(sample)
-
-
 # --- what is done with a run ---
-
-
-async def checked(path: Path) -> PackCheck:
-    with open_pack(path) as each:
-        return await check_pack(each, tasks={Places.name: Places}, again=True)
-
-
-async def test_a_pack_carries_rankings_and_is_scored_by_them(run: Run, tmp_path: Path) -> None:
-    put(run.path, canonical_json(TWO).encode())  # of no line
-    packed = write_pack([run], tmp_path / "one.pack")
-    named = {file.name for file in files(run)} - {f"{sha256(canonical_json(TWO).encode()).hexdigest()}.json"}
-    shutil.rmtree(run.path)
-
-    report = await checked(packed.path)
-
-    assert report.sound
-    assert report.runs[0].again == {"same": 4}
-    with zipfile.ZipFile(packed.path) as file:
-        assert {Path(name).name for name in file.namelist() if "/rankings/" in name} == named
-
-
-async def test_a_pack_whose_ranking_is_not_that_of_its_line_does_not_follow(run: Run, tmp_path: Path) -> None:
-    packed = write_pack([run], tmp_path / "one.pack").path
-    with zipfile.ZipFile(packed) as file:
-        content = {name: file.read(name) for name in file.namelist()}
-    spoilt = next(name for name in content if "/rankings/" in name)
-    content[spoilt] = canonical_json({"ids": [*NAMES], "scores": [0] * 30}).encode()
-    form = json.loads(content["manifest.json"])
-    form["files"][spoilt] = sha256(content[spoilt]).hexdigest()
-    content["manifest.json"] = json.dumps(form).encode()
-    with zipfile.ZipFile(tmp_path / "two.pack", "w", zipfile.ZIP_DEFLATED) as file:
-        for name, each in content.items():
-            file.writestr(name, each)
-
-    report = await checked(tmp_path / "two.pack")
-
-    assert not report.follows
-    assert any(
-        said.startswith("the rankings of 1 sample are missing or were changed, such as that of '0")
-        for said in report.runs[0].differences
-    )
-
-
-def test_a_run_with_a_spoilt_ranking_is_not_packed(run: Run, tmp_path: Path) -> None:
-    files(run)[0].write_text("{}", encoding="utf-8")
-
-    with pytest.raises(UsageError, match=r"were changed, such as that of '0.' \(rankings/"):
-        write_pack([Run.open(run.path)], tmp_path / "one.pack")
-    assert not [*tmp_path.glob("one.pack*")]
-
-
-async def test_a_run_is_scored_again_by_its_rankings(run: Run) -> None:
-    def first(sample: Sample, prediction: Prediction) -> Score:
-        assert prediction.ranking is not None
-        return Score(values={"reciprocal rank": float(prediction.ranking.scores[0])})
-
-    again = await rescore(Run.open(run.path), scored_by(Places, replace(SCORER, score=first)))
-
-    assert again.run.figure("reciprocal rank").value == 1.0
-    assert [answer.prediction for answer in again.run.answers] == [answer.prediction for answer in run.answers]
-
-
-async def test_a_solver_that_ranks_otherwise_gives_other_answers(run: Run) -> None:
-    def last_first(sample: Sample) -> Prediction:
-        was = ranked(sample)
-        if sample.id != "01" or was.ranking is None:
-            return was
-        return replace(was, ranking=Ranking(reversed(was.ranking.ids), was.ranking.scores))
-
-    class Otherwise(Places):
-        def solver(self) -> Callable[[Sample], Prediction]:
-            return last_first
-
-    again = await rescore(Run.open(run.path), Otherwise, reread=True)
-
-    assert again.changed == ("01",)
-    assert [answer.prediction.ranking for answer in again.run.answers] == [
-        last_first(answer.sample).ranking for answer in again.run.answers
-    ]
-    assert (await rescore(again.run, Otherwise, reread=True)).changed == ()
 
 
 def test_exports_carry_rankings(run: Run, tmp_path: Path) -> None:
@@ -454,15 +318,3 @@ def test_a_solver_that_ranks_an_id_twice_has_no_answer(own_place: Path) -> None:
 
     assert run.totals["outcomes"] == {"failed": 4}
     assert "'a' twice" in (run.answers[0].prediction.reason or "")
-
-
-def test_equal_rankings_of_several_samples_are_one_file(own_place: Path) -> None:
-    alike = Ranking(["a", "entry 0", *NAMES[1:4]], [1] * 5)
-
-    def always(_: Sample) -> Prediction:
-        return Prediction(outcome="answered", ranking=alike)
-
-    run = evaluate(replace(Places().evaluation(), solver=always), out=own_place / "run")
-
-    assert [file.stem for file in files(run)] == [alike.digest]
-    assert {answer.prediction.ranking for answer in run.answers} == {alike}

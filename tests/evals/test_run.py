@@ -154,15 +154,6 @@ def test_a_score_that_is_none_is_told() -> None:
         _ = Run.open("run").answers
 
 
-def test_a_folder_of_something_else_is_not_written_into(own_place: Path) -> None:
-    (own_place / "run").mkdir()
-    (own_place / "run" / "thesis.txt").write_text("years of work", encoding="utf-8")
-
-    with pytest.raises(UsageError, match="The folder 'run' holds something that is no run"):
-        run_of()
-    assert [file.name for file in sorted((own_place / "run").iterdir())] == [".lock", "thesis.txt"]
-
-
 def test_a_run_over_pictures_is_a_run_without_scores(tmp_path: Path) -> None:
     run = picture_run(tmp_path / "run", tmp_path / "pictures", narration=Refused("not this one"))
 

@@ -41,7 +41,7 @@ from askance.replay import MemoryStore
 from tests.evals import numbers
 from tests.evals.numbers import NON_ANSWERS, RunCounters, always_odd, run_of, samples, scores, stable, task_of
 from tests.evals.odd import Odd, chooser, write_pictures
-from tests.scripted import ENFORCED
+from tests.scripted import ENFORCED, CountingModel
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -507,16 +507,9 @@ async def test_answers_are_scored_side_by_side_and_counted_in_order(own_place: P
     ]
 
 
-class CountingChooser(ScriptedModel):
-    """A model that counts what it answers."""
-
-    async def counted(self) -> Counters:
-        return Counters(answers=len(self.requests))
-
-
 def test_what_models_computed_is_kept_over_all_starts(tmp_path: Path) -> None:
     def task(*said: Any) -> Odd:
-        model = CountingChooser(list(said), capabilities=ENFORCED, identity="counts")
+        model = CountingModel(list(said), capabilities=ENFORCED, identity="counts")
         vlm = get_model(model, engine=Engine(records=MemoryStore(), concurrency=1))
         return Odd(data=write_pictures(tmp_path / "pictures"), vlm=vlm, count=3)
 

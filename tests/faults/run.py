@@ -21,9 +21,10 @@ from askance.chat import OUTCOMES
 from askance.images import Image
 from askance.models import Engine, RetryPolicy, get_model
 from askance.replay import Address, Mode, open_records
+from tests.batch_client import answer
 from tests.processes import begin
-from tests.scripted import ANSWERS, OPTIONS
-from tests.servers import FakeEndpoint, JsonObject, default_text
+from tests.scripted import OPTIONS
+from tests.servers import FakeEndpoint, JsonObject
 
 CALLS = 7
 """Calls that the chain makes for a picture."""
@@ -75,16 +76,6 @@ def picture(number: int) -> Image:
     out = io.BytesIO()
     Pillow.new("RGB", (16, 16), (number % 256, number // 256, 90)).save(out, "PNG")
     return Image.from_bytes(out.getvalue(), name=f"{number:05}.png")
-
-
-def answer(body: JsonObject) -> str:
-    """What the model says: its texts are different for every question."""
-    name = body.get("response_format", {}).get("json_schema", {}).get("name")
-    if name not in ANSWERS:
-        return default_text(body)
-    mark = digest(body)[:8]
-    told = {key: f"{value} {mark}" if isinstance(value, str) else value for key, value in ANSWERS[name].items()}
-    return json.dumps(told)
 
 
 def digest(body: JsonObject) -> str:

@@ -14,6 +14,7 @@ from askance.images import CLEAN_POLICY, ORIGINAL_POLICY, Image, Shown
 from askance.models import Engine, Price, ScriptedModel, get_model, use_draw
 from askance.models.capabilities import RED_SQUARE
 from askance.replay import MemoryStore
+from tests.scripted import ClosableModel
 
 Engines = Callable[..., Engine]
 
@@ -140,13 +141,7 @@ def test_engines_that_cannot_be(settings: dict[str, object], message: str) -> No
 
 
 async def test_a_closed_model_may_be_used_again(engine: Engines) -> None:
-    class Closes(ScriptedModel):
-        closed = 0
-
-        async def aclose(self) -> None:
-            self.closed += 1
-
-    script = Closes(["one", "two"])
+    script = ClosableModel(["one", "two"])
     model = get_model(script, engine=engine("refresh"))
     await model.aclose()
     for text in ("one", "two"):

@@ -110,6 +110,8 @@ HOSTILE = {
     "no end": ("{% if word %}", "the template cannot be read: Unexpected end of template{rest}"),
     "unknown tag": ("{% exec %}", "the template cannot be read: Encountered unknown tag 'exec'"),
     "brackets": ("{{ " + "(" * 5000 + "}}", "the template cannot be read: {rest}"),
+    "closed brackets": ("{{ " + "(" * 5000 + "word" + ")" * 5000 + " }}", "the template cannot be read: {rest}"),
+    "negations": ("{{ " + "not " * 50_000 + "word }}", "the template cannot be read: {rest}"),
     "digits": ("{{ " + "9" * 5000 + " }}", "the template cannot be read: {rest}"),
 }
 LOOP = "`loop.first`, `loop.index`, `loop.index0`, `loop.last`, `loop.length`, `loop.revindex`"

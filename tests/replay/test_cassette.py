@@ -23,7 +23,6 @@ from askance.replay import (
     read_cassette,
     read_pictures,
 )
-from askance.replay import cassette as cassette_module
 from tests.replay.samples import AT, picture_request, record, request, search
 
 GIF = bytes.fromhex("47494638396101000100800000000000ffffff2c00000000010001000002024401003b")
@@ -259,13 +258,6 @@ def test_lines_that_contradict_each_other_are_named(cassette: Path) -> None:
 def test_bytes_that_are_no_text_are_named(cassette: Path) -> None:
     cassette.write_bytes(b'{"text": "\xff"}\n')
     with pytest.raises(CassetteError, match=r"line 1: it is no UTF-8 text at byte 11\. Mend the line"):
-        list(read_cassette(cassette))
-
-
-def test_a_line_without_end_is_not_held_in_memory(cassette: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cassette_module, "MAX_LINE", 1000)
-    cassette.write_bytes(b"x" * 100_000)
-    with pytest.raises(CassetteError, match=r"line 1: it is longer than 1000 bytes\."):
         list(read_cassette(cassette))
 
 

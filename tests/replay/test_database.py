@@ -128,12 +128,14 @@ def test_a_row_that_is_no_record_is_refused(folder: Path, text: object, message:
     assert str(caught.value).startswith(message)
 
 
-def test_text_that_is_no_utf8_is_refused(folder: Path) -> None:
-    tamper(folder, "UPDATE Cache SET value = CAST(x'ff' AS TEXT)")
-    with (
-        open_records() as store,
-        pytest.raises(StoreError, match=r"^The record store '.*' cannot be read: Could not decode"),
-    ):
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [("x'ff'", "Could not decode"), ("zeroblob(70000000)", "string or blob")],
+    ids=["no UTF-8", "beyond the limit"],
+)
+def test_a_value_that_sqlite_cannot_give_is_refused(folder: Path, value: str, message: str) -> None:
+    tamper(folder, f"UPDATE Cache SET value = CAST({value} AS TEXT)")
+    with open_records() as store, pytest.raises(StoreError, match=rf"^The record store '.*' cannot be read: {message}"):
         store.get(KEY)
 
 
@@ -255,15 +257,6 @@ def test_what_else_a_file_holds_is_never_run(folder: Path, statements: list[str]
         with pytest.raises(StoreError) as caught:
             use()
         assert str(caught.value) == message
-
-
-def test_a_value_beyond_the_limit_is_not_read(folder: Path) -> None:
-    tamper(folder, "UPDATE Cache SET value = CAST(zeroblob(70000000) AS TEXT)")
-    with (
-        open_records() as store,
-        pytest.raises(StoreError, match=r"^The record store '.*' cannot be read: string or blob"),
-    ):
-        store.get(KEY)
 
 
 def test_a_record_beyond_the_limit_is_not_kept(folder: Path) -> None:

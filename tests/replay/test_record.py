@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,7 @@ from askance.chat import (
     key_of,
 )
 from askance.errors import StoreError
-from askance.replay import KINDS, Cassette, MemoryStore, Record, Records, ValidRecords, export_cassette, open_records
+from askance.replay import KINDS, Cassette, MemoryStore, Record, ValidRecords, export_cassette, open_records
 from askance.replay.record import SCHEMA, check_key, check_schema, model_name, recorded_response
 from tests.replay.samples import AT, picture_request, record, request
 
@@ -200,22 +199,6 @@ def test_a_chat_record_knows_its_outcome(response: ChatResponse, outcome: str) -
     assert Record.make("chat", request(), response.canonical()).outcome == outcome
 
 
-HOLDERS: dict[str, Callable[[], Records]] = {"store": open_records, "memory": MemoryStore}
-
-
-@pytest.mark.parametrize("holder", HOLDERS.values(), ids=HOLDERS)
-def test_both_stores_are_holders_of_records(holder: Callable[[], Records]) -> None:
-    one, two, false = record("one"), record("two"), replace(record("three"), key="0" * 64)
-    records = holder()
-    with pytest.raises(StoreError):
-        records.put_all([one, false])
-    assert len(records) == 0
-    records.put_all([one, two])
-
-    assert isinstance(records, Records)
-    assert [records.answer(key, canonical_json(one.request)) for key in (one.key, false.key)] == [one.response, None]
-
-
 def test_what_other_processes_see_has_leases_and_a_folder(tmp_path: Path) -> None:
     with open_records(tmp_path) as store, open_records(tmp_path, read_only=True) as other:
         leases = store.leases()
@@ -231,17 +214,6 @@ def test_of_valid_records_answers_are_read_and_nothing_is_put() -> None:
     assert records.answer(record().key, canonical_json(record().request)) == record().response
     with pytest.raises(StoreError, match=r"^The records of 'memory' are open for reading only\."):
         records.put_all([record("another")])
-
-
-def test_what_is_put_is_got() -> None:
-    store = MemoryStore()
-    store.put(record())
-    store.put(Record.make("score", {}, {}, at=""))
-    assert store.get(record().key) == record()
-    assert store.get("0" * 64) is None
-    assert list(store.of_kind("chat")) == [record()]
-    assert [one.key for one in store] == list(store.keys()) == sorted(store.keys())
-    assert len(store) == 2
 
 
 def test_a_cassette_is_played_and_not_written(tmp_path: Path) -> None:
@@ -262,11 +234,6 @@ def test_a_memory_store_may_be_open_for_reading_only() -> None:
     with pytest.raises(StoreError, match=r"^The records of 'memory' are open for reading only\."):
         store.put(record("another"))
     assert (list(store), store.writable) == ([record()], False)
-
-
-def test_a_record_under_a_false_key_is_not_kept() -> None:
-    with pytest.raises(StoreError, match=r"^The key '000000000000' is not that of the request beside it"):
-        MemoryStore().put(Record(kind="chat", key="0" * 64, request={}, response={}))
 
 
 CALL = ToolCall("1", "look", '{"at": "it"}')

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import os
 import resource
 import signal
@@ -16,7 +15,6 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from askance.chat import canonical_json
 from askance.errors import StoreError
 from askance.replay import Record, find_address, open_records, select
 from askance.replay.reader import StoreReader, StoreRow
@@ -48,27 +46,11 @@ def store() -> Iterator[Store]:
         yield store
 
 
-def test_what_is_put_is_got(store: Store) -> None:
-    made = record("שלום، مرحبا 🧱\u202e", "a\x00b\u2028c")
-    store.put(made)
-    assert store.get(made.key) == made
-    assert store.get("0" * 64) is None
-
-
 def test_an_open_writer_keeps_a_log_ahead_of_the_file(store: Store) -> None:
     store.put(record())
     with closing(sqlite3.connect(store.folder / "cache.db")) as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     assert (store.folder / "cache.db-wal").exists()
-
-
-def test_an_answer_is_got_by_what_is_asked(store: Store) -> None:
-    kept, other = record("one"), record("two")
-    store.put(kept)
-    asked, otherwise = canonical_json(kept.request), json.dumps(kept.request)
-
-    assert store.answer(kept.key, asked) == store.answer(kept.key, otherwise) == kept.response
-    assert store.answer(other.key, canonical_json(other.request)) is None
 
 
 def test_one_query_reads_a_block_of_keys(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,42 +69,6 @@ def test_one_query_reads_a_block_of_keys(store: Store, monkeypatch: pytest.Monke
     assert [*store.get_all(keys[::-1]).items()] == [*zip(keys[::-1], records[::-1], strict=True)]
     assert [each.key for each in select(store, keys=keys)] == sorted(keys)
     assert len(queries) == 4
-
-
-def test_the_last_record_with_a_key_stays(store: Store) -> None:
-    store.put(record(answer="a cup"))
-    store.put(record(answer="a brick"))
-    assert list(store) == [record(answer="a brick")]
-
-
-def test_records_last_longer_than_the_store_object(store: Store) -> None:
-    store.put(record())
-    store.close()
-    with open_records() as again:
-        assert list(again) == [record()]
-
-
-def test_a_closed_store_opens_again(store: Store) -> None:
-    store.put(record())
-    store.close()
-    assert store.get(record().key) == record()
-
-
-def test_records_come_in_the_order_of_their_keys(store: Store) -> None:
-    made = [record(f"question {number}") for number in range(150)]
-    for one in made:
-        store.put(one)
-    assert list(store) == sorted(made, key=lambda one: one.key)
-    assert list(store.keys()) == sorted(one.key for one in made)
-    assert len(store) == 150
-
-
-def test_records_of_a_kind_come_as_they_were_kept(store: Store) -> None:
-    made = [Record.make("score" if number % 2 else "embed", {"n": number}, {}) for number in range(300)]
-    for one in made:
-        store.put(one)
-    assert list(store.of_kind("score")) == made[1::2]
-    assert list(store.of_kind("ocr")) == []
 
 
 def test_reading_makes_no_folder(store: Store) -> None:
@@ -147,21 +93,6 @@ def test_a_closed_store_is_one_file(store: Store) -> None:
     threading.Thread(target=store.get, args=(record().key,)).start()
     store.close()
     assert sorted(path.name for path in store.folder.iterdir()) == [".gitignore", "cache.db"]
-
-
-def test_threads_share_a_store(store: Store) -> None:
-    def work(name: str) -> None:
-        for number in range(20):
-            made = Record.make("score", {"by": name, "number": number}, {})
-            store.put(made)
-            assert store.get(made.key) == made
-
-    threads = [threading.Thread(target=work, args=(name,)) for name in "abcd"]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(store) == 80
 
 
 def test_two_processes_write_at_once(store: Store) -> None:
@@ -206,13 +137,6 @@ def test_a_write_waits_for_another_process(store: Store) -> None:
     store.put(record("another"))
     assert time.monotonic() - start > 0.2
     other.close()
-
-
-def test_a_record_under_a_false_key_is_not_kept(store: Store) -> None:
-    false = Record(kind="chat", key="0" * 64, request=record().request, response={})
-    with pytest.raises(StoreError, match=r"^The key '000000000000' is not that of the request beside it"):
-        store.put(false)
-    assert not store.folder.exists()
 
 
 def test_a_store_opened_for_reading_is_not_written(store: Store) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from traceback import TracebackException
 from typing import Any
 from urllib.parse import quote, unquote_to_bytes
+from zipfile import is_zipfile
 
 import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
@@ -317,8 +318,9 @@ def test_no_file_and_no_word_of_a_command_holds_a_key_in_any_encoding(
     said = capsys.readouterr()
     project.said += [said.out, said.err, caplog.text]
 
-    assert b"[key]" in Path("all.jsonl").read_bytes()
-    assert b"[key]" in Path("page.html").read_bytes()
+    for name in ("page.html", "all.jsonl", "out/samples.jsonl", "store/cache.db"):
+        assert b"[key]" in Path(name).read_bytes(), name
+    assert is_zipfile("runs.pack")
     assert list(project.leaks()) == []
     for content in (*(text.encode() for text in project.said), *contents(own_place)):
         assert not holds(content, KEY)

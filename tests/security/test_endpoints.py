@@ -9,7 +9,6 @@ import threading
 import zlib
 from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -113,21 +112,6 @@ BOMBS: dict[str, tuple[str, Stream]] = {
     "deflate": ("200 OK\r\ncontent-encoding: deflate", bomb(15)),
     "values": ("200 OK", ten_million_lists),
 }
-
-
-@pytest.fixture
-def memory() -> Callable[[], int]:
-    """Gives the most bytes that this process has held since the test began, above what it held then."""
-    if not Path("/proc/self/clear_refs").exists():
-        pytest.skip("the system does not say how much memory was used")
-    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-    before = _kilobytes("VmRSS")
-    return lambda: (_kilobytes("VmHWM") - before) * 1024
-
-
-def _kilobytes(name: str) -> int:
-    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(f"{name}:"))
 
 
 @pytest.mark.parametrize(("head", "chunks"), BOMBS.values(), ids=BOMBS)

@@ -1,4 +1,4 @@
-"""Cassettes, stores and prompts of strangers are data: read or refused, never run, and nothing is written elsewhere."""
+"""Cassettes and stores of strangers are data: read or refused, never run, and nothing is written elsewhere."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import json
 import re
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -19,11 +19,10 @@ from PIL import Image as Picture
 from askance.chains import verbalize
 from askance.chat import ChatRequest
 from askance.cli import main
-from askance.errors import BadImage, BadRecord, CassetteError, PromptError, StoreError
+from askance.errors import BadImage, BadRecord, CassetteError, StoreError
 from askance.images import Image, Shown
 from askance.models import Capabilities, Engine, ScriptedModel, get_model
 from askance.models.capabilities import endpoint_form
-from askance.prompts import PromptLibrary
 from askance.replay import Cassette, MemoryStore, Record, Records, find_address, import_cassette, merge, open_records
 from askance.replay.leases import StoreLeases
 from askance.tools import narration
@@ -31,21 +30,6 @@ from tests.replay.samples import record
 from tests.scripted import PICTURE, model_of, scripted
 
 MB = 2**20
-
-
-@pytest.fixture
-def memory() -> Callable[[], int]:
-    """Gives the most bytes that this process has held since the test began, above what it held then."""
-    if not Path("/proc/self/clear_refs").exists():
-        pytest.skip("the system does not say how much memory was used")
-    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-    before = _kilobytes("VmRSS")
-    return lambda: (_kilobytes("VmHWM") - before) * 1024
-
-
-def _kilobytes(name: str) -> int:
-    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(f"{name}:"))
 
 
 def a_gigabyte(path: Path) -> None:
@@ -145,32 +129,6 @@ async def test_a_strange_record_of_an_endpoint_is_read_as_far_as_it_goes(respons
     assert found == Capabilities(schema="enforced" if response["schema"] == "enforced" else "unknown")
 
 
-def tampered(folder: Path, value: str) -> None:
-    with closing(sqlite3.connect(folder / "cache.db", isolation_level=None)) as connection:
-        connection.execute("UPDATE Cache SET value = ?", (value,))
-
-
-ROWS: dict[str, str] = {
-    "nested": "[" * 200_000,
-    "no JSON": "\x00" * 1000,
-    "half of it": record().to_json()[:50],
-    "another key": record("another").to_json(),
-    "a huge number": '{"kind": "chat", "key": ' + "9" * 10_000 + "}",
-    "a list": "[]",
-}
-
-
-@pytest.mark.parametrize("value", ROWS.values(), ids=ROWS)
-def test_a_row_of_any_kind_is_read_or_refused(value: str) -> None:
-    with open_records() as store:
-        store.put(record())
-        tampered(Path(find_address()), value)
-        with pytest.raises(StoreError):
-            store.get(record().key)
-        with pytest.raises(StoreError):
-            list(store)
-
-
 NUMBERS: dict[str, Callable[[str], str]] = {
     "no number": lambda text: text.replace('"input":3', '"input":NaN'),
     "beyond all floats": lambda text: text.replace('"input":3', '"input":1e999'),
@@ -258,60 +216,6 @@ def test_a_picture_of_thousands_of_scans_is_refused(own_place: Path) -> None:
     with pytest.raises(BadImage, match=r"^The picture 'scans.jpg' is a JPEG of 3,0\d\d scans, and at most 100 "):
         Shown(Image.from_path("scans.jpg")).prepare()
     Shown(Image.from_path("sound.jpg")).prepare()
-
-
-# Prompts --------------------------------------------------------------------------------------------------------------
-
-TEMPLATES: dict[str, str] = {
-    "attributes": "{{ error.__class__.__mro__ }}",
-    "attributes by filter": "{{ error | attr('__class__') }}",
-    "items": "{{ error['__class__'] }}",
-    "calls": "{{ error.format(1) }}",
-    "globals": "{{ cycler.__init__.__globals__.os.popen('touch owned') }}",
-    "another file": "{% include '/etc/passwd' %}",
-    "imports": "{% import 'os' as os %}{{ os }}",
-    "power": "{{ 9 ** 9 ** 9 }}",
-    "repetition": "{{ 'x' * 1000000000 }}",
-    "range": "{% for i in range(1000000000) %}x{% endfor %}",
-    "a loop over letters": "{% for i in error %}{% for j in error %}x{% endfor %}{% endfor %}",
-    "recursion": "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
-    "centre": "{{ error | center(1000000000) }}",
-    "format": "{{ '%1000000000d' | format(1) }}",
-    "nesting": "{% if error %}" * 5000 + "{% endif %}" * 5000,
-    "brackets": "{{ " + "(" * 5000 + "error" + ")" * 5000 + " }}",
-    "negations": "{{ " + "not " * 50_000 + "error }}",
-}
-
-
-@pytest.fixture
-def overlay(own_place: Path) -> Iterator[Path]:
-    (own_place / "prompts").mkdir()
-    yield own_place / "prompts"
-    assert not (own_place / "owned").exists()
-
-
-@pytest.mark.parametrize("template", TEMPLATES.values(), ids=TEMPLATES)
-def test_a_template_that_reaches_for_more_is_refused_at_once(overlay: Path, template: str) -> None:
-    text = "---\nname: reask\nsummary: x\noutput: text\ninputs: {error: {description: x, example: x}}\n---\nuser:\n"
-    (overlay / "reask.json.prompt").write_text(text + template, encoding="utf-8")
-    start = time.monotonic()
-
-    with pytest.raises(PromptError):
-        PromptLibrary([overlay]).find("reask").render(error="x" * 100)
-
-    assert time.monotonic() - start < 5
-
-
-def test_a_front_matter_of_aliases_is_refused_at_once(overlay: Path) -> None:
-    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
-    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)]
-    (overlay / "reask.json.prompt").write_text("---\n" + "\n".join(lines) + "\n---\nuser:\nx", encoding="utf-8")
-    start = time.monotonic()
-
-    with pytest.raises(PromptError):
-        PromptLibrary([overlay]).find("reask")
-
-    assert time.monotonic() - start < 5
 
 
 def test_no_request_is_made_of_what_a_record_says(tmp_path: Path) -> None:

@@ -19,12 +19,12 @@ from askance.evals.analysis.trial import Replacement, Trials, from_run, from_tru
 from askance.evals.judges import judged_scoring
 from askance.evals.report.blame_part import blames_of
 from askance.evals.run_folder import RunFolder
-from askance.models import Counters, Engine, Model, ScriptedModel, get_model
+from askance.models import Engine, Model, get_model
 from askance.models.budget import BudgetGuard
 from askance.replay import Budget, MemoryStore, SqliteLedger
 from tests.evals.guilty import Guilty, liar, run_of
 from tests.evals.odd import Odd, chooser, scored_by, write_pictures
-from tests.scripted import ENFORCED
+from tests.scripted import ENFORCED, CountingModel
 
 LINKS = ("objects", "scene_text", "narration", "unusual", "description", "statement")
 LIED = ("01", "03")
@@ -229,13 +229,6 @@ async def test_another_folder_may_hold_the_results(lied: tuple[Run, Model], tmp_
 
     assert sorted(lied[0].path.iterdir()) == before
     assert sorted(path.name for path in (tmp_path / "elsewhere").iterdir()) == ["blame.json", "blame.jsonl"]
-
-
-class CountingModel(ScriptedModel):
-    """A model that counts what it answers."""
-
-    async def counted(self) -> Counters:
-        return Counters(answers=len(self.requests))
 
 
 def answers_of(counters: Mapping[str, Any]) -> dict[str, int]:

@@ -269,21 +269,11 @@ async def test_examples_like_the_cartoon_are_of_the_training_part_and_told(
     shutil.rmtree(data)
     again = await rescore(Run.open(run.path), CartoonMatching, reread=True)
     assert (again.reread, again.changed, again.kept) == (9, (), ())
+    assert again.run.figures == run.figures
 
 
 def embedder_texts(sample: Any) -> str:
     return f"Place: {sample.inputs['location']}"
-
-
-async def test_a_run_with_examples_is_read_again_from_its_folder_alone(
-    data: Path, asked: Asked, tmp_path: Path
-) -> None:
-    run = await aevaluate(CartoonMatching(data=data, vlm=asked.model, fold=0, shots=2, orders=2), out=tmp_path / "run")
-    shutil.rmtree(data)
-    again = await rescore(Run.open(run.path), CartoonMatching, reread=True)
-
-    assert (again.reread, again.changed, again.kept) == (18, (), ())
-    assert again.run.figures == run.figures
 
 
 def test_two_orders_turn_the_captions_round(data: Path, asked: Asked, tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import math
-import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ import pytest
 from askance.chat import ChatRequest
 from askance.errors import BadData, UsageError
 from askance.evals import Run, Sample, Task, evaluate
-from askance.evals.analysis.rescore import rescore
 from askance.evals.negatives import generate, read_statements
 from askance.evals.pittads import ArrBaseline, ArrMulti, ArrSingle, statements_in
 from askance.evals.pittads.arr import NEGATIVE_KINDS
@@ -364,18 +362,6 @@ def test_the_second_order_is_the_first_one_backwards(tmp_path: Path) -> None:
     for each in task.samples():
         target: Any = each.target
         assert [each.inputs["options"][n - 1].endswith("right") for n in target["true"]] == [True] * 3
-
-
-async def test_scoring_needs_no_data(tmp_path: Path) -> None:
-    run = run_of(ArrMulti(data=world(tmp_path), vlm=model(end_to_end={"answers": [1, 5]}), context="I"), tmp_path)
-    figures = run.figures
-    shutil.rmtree(tmp_path / "train_images")
-    (tmp_path / "train" / "QA_Combined_Action_Reason_train.json").unlink()
-
-    again = await rescore(Run.open(run.path), ArrMulti, reread=True)
-
-    assert again.run.figures == figures
-    assert (again.reread, again.changed, again.kept) == (3, (), ())
 
 
 # --- one true statement ---

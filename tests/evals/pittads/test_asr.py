@@ -12,8 +12,7 @@ import pytest
 from askance.atypicality import RELATIONS, Statement
 from askance.chat import ChatRequest
 from askance.errors import BadData, UsageError
-from askance.evals import Run, Sample, Task, evaluate
-from askance.evals.analysis.rescore import rescore
+from askance.evals import Sample, Task, evaluate
 from askance.evals.pittads import Asr
 from askance.evals.suite.choice import score_single
 from tests.evals.pittads.files import key_of, row
@@ -140,17 +139,6 @@ def test_a_random_choice_is_right_one_time_in_nine(tmp_path: Path) -> None:
 
     assert sum(score.values["accuracy"] for score in scores) / len(scores) == pytest.approx(1 / 9)
     assert sum(score.values["error: wrong objects"] for score in scores) / len(scores) == pytest.approx(4 / 9)
-
-
-async def test_a_run_is_scored_again_without_its_data(tmp_path: Path) -> None:
-    vlm = model(choose_statement_from_picture={"statement": 3})
-    run = evaluate(made(tmp_path / "data", vlm=vlm), out=tmp_path / "run")
-    (tmp_path / "data" / "final_csv.csv").unlink()
-
-    again = await rescore(Run.open(run.path), Asr, reread=True)
-
-    assert again.run.figures == run.figures
-    assert (again.changed, again.kept) == ((), ())
 
 
 def test_images_without_usable_objects_have_no_statement(tmp_path: Path) -> None:

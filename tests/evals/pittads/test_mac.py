@@ -16,8 +16,7 @@ from askance.agents import LABELS
 from askance.atypicality import RELATIONS
 from askance.chat import ChatRequest
 from askance.errors import UsageError
-from askance.evals import Run, Sample, Score, evaluate
-from askance.evals.analysis.rescore import rescore
+from askance.evals import Sample, Score, evaluate
 from askance.evals.metric import Scored, figure
 from askance.evals.pittads import Mac
 from askance.evals.pittads.mac import label_scorer, score_labels
@@ -235,18 +234,6 @@ def test_an_abstaining_classifier_is_between_the_bounds(tmp_path: Path) -> None:
 
     assert (found.value, found.if_wrong, found.if_right, found.answered) == (0, 0, 1, 0)
     assert run.totals["outcomes"] == {"refused": 2}
-
-
-async def test_a_run_is_scored_again_without_its_data(tmp_path: Path) -> None:
-    data = world(tmp_path / "data", true=(3, 3), rows=VOTES)
-    llm = model(classify_atypicality={"categories": ["TR1", "OIO"]})
-    run = evaluate(Mac(data=data, vlm=llm, context="UH"), out=tmp_path / "run")
-    (data / "final_csv.csv").unlink()
-
-    again = await rescore(Run.open(run.path), Mac, reread=True)
-
-    assert again.run.figures == run.figures
-    assert (again.reread, again.changed, again.kept) == (2, (), ())
 
 
 @pytest.mark.parametrize("context", ["I+T_V", "UH+s_IN", "I+s_true", "X"])

@@ -11,8 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from askance.evals import compare
+from askance.evals.report import build_comparison, build_report, comparison_page, report_page
+from askance.evals.report.html import write_page
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
+
+    from askance.evals import Run
 
 CHROMIUM = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
@@ -100,3 +106,19 @@ def opened(browser: Browser, file: Path, anchor: str = "", **options: Any) -> Ge
         yield seen
     finally:
         context.close()
+
+
+def written(folder: Path, page: str) -> Path:
+    """The file of a page in the folder."""
+    write_page(folder / "page.html", lambda _: page)
+    return folder / "page.html"
+
+
+def reported(folder: Path, *runs: Run) -> Path:
+    """The file of a report of runs without their pictures."""
+    return written(folder, report_page(build_report(runs)))
+
+
+def compared(folder: Path, *runs: Run) -> Path:
+    """The file of a comparison of runs without their pictures."""
+    return written(folder, comparison_page(build_comparison(compare(*runs))))

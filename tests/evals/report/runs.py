@@ -109,6 +109,16 @@ def chain_run(folder: Path, data: Path, *, negatives: Negatives = "easy", **answ
     return evaluate(ArrMulti(data=data, vlm=model, context="T_V+s_IN", negatives=negatives), out=folder)
 
 
+def three_runs(folder: Path, data: Path) -> list[Run]:
+    """The whole chain as it is, by another narration, and with bad choices."""
+    worse = worlds.choosing(lambda text: not worlds.is_wrong(text))
+    return [
+        chain_run(folder / "a", data),
+        chain_run(folder / "b", data, narration={"description": "NARRATED, but otherwise."}),
+        chain_run(folder / "c", data, choose_action_reasons=worse),
+    ]
+
+
 def hostile_run(folder: Path, pictures: Path) -> Run:
     """The whole chain, where ids, options, targets, tags, names, labels, answers and notes mean harm."""
     write_pictures(pictures, len(HOSTILE))

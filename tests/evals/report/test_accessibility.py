@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,12 +10,11 @@ import pytest
 
 from askance.evals import compare
 from askance.evals.report import Thumbnails, build_comparison, build_report, comparison_page, report_page
-from askance.evals.report.html import write_page
 from tests.evals.odd import write_pictures
 from tests.evals.pittads import worlds
 from tests.evals.report import test_browser_views as views
-from tests.evals.report.browser import Seen, launched, opened, showing
-from tests.evals.report.runs import chain_run, hostile_run, plain_run
+from tests.evals.report.browser import Seen, opened, showing, written
+from tests.evals.report.runs import hostile_run, plain_run, three_runs
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -29,42 +28,25 @@ SCREEN = {"width": 1280, "height": 900}
 UNFOLD = "document.querySelectorAll('details').forEach((each) => { each.open = true; })"
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with launched() as found:
-        yield found
-
-
 def chains(folder: Path) -> list[Run]:
-    """Runs of the whole chain: as it is, by another narration, and with bad choices."""
-    data = worlds.world(folder / "data", true=(1, 2, 3))
-    worse = worlds.choosing(lambda text: not worlds.is_wrong(text))
-    return [
-        chain_run(folder / "a", data),
-        chain_run(folder / "b", data, narration={"description": "NARRATED, but otherwise."}),
-        chain_run(folder / "c", data, choose_action_reasons=worse),
-    ]
+    """Runs of the whole chain over three ads."""
+    return three_runs(folder, worlds.world(folder / "data", true=(1, 2, 3)))
 
 
 def compared(folder: Path, count: int) -> Path:
     difference = build_comparison(compare(*chains(folder)[:count]))
     pictures = Thumbnails.of(difference.parts, [folder / "data"])
-    return written(folder, lambda _: comparison_page(difference, pictures=pictures))
+    return written(folder, comparison_page(difference, pictures=pictures))
 
 
 def reported(folder: Path, *runs: Run) -> Path:
     report = build_report(runs)
     pictures = Thumbnails.of(report.runs, [folder])
-    return written(folder, lambda _: report_page(report, pictures=pictures))
+    return written(folder, report_page(report, pictures=pictures))
 
 
 def painted(folder: Path) -> Path:
     return write_pictures(folder / "pictures", count=4)
-
-
-def written(folder: Path, make: Callable[[object], str]) -> Path:
-    write_page(folder / "page.html", make)
-    return folder / "page.html"
 
 
 PAGES: dict[str, Callable[[Path], Path]] = {

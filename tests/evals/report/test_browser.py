@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
@@ -18,8 +17,8 @@ from askance.evals.report.html import write_page
 from askance.evals.report.run_report import PageFollowing
 from askance.images import Image
 from tests.evals.pittads import worlds
-from tests.evals.report.browser import launched, opened, showing
-from tests.evals.report.runs import HOSTILE, chain_run, copied, hostile_run, plain_run
+from tests.evals.report.browser import compared, opened, reported, showing, written
+from tests.evals.report.runs import HOSTILE, chain_run, copied, hostile_run, plain_run, three_runs
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -31,17 +30,10 @@ ROWS = ".row .id"
 FAR_TOO_MANY = 100_000
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with launched() as found:
-        yield found
-
-
 @pytest.fixture
 def plain(tmp_path: Path) -> Path:
     """Twelve samples of known answers."""
-    write_page(tmp_path / "plain.html", lambda _: report_page(build_report([plain_run(tmp_path / "plain")])))
-    return tmp_path / "plain.html"
+    return reported(tmp_path, plain_run(tmp_path / "plain"))
 
 
 def test_a_page_opens_alone_and_in_silence(browser: Browser, plain: Path) -> None:
@@ -110,8 +102,7 @@ def test_a_search_finds_what_a_call_said(browser: Browser, tmp_path: Path) -> No
         return {"unusual": "A WHALE." if worlds.picture_of(request) == whale else "ODD."}
 
     run = chain_run(tmp_path / "run", data, unusual=unusual)
-    write_page(tmp_path / "page.html", lambda _: report_page(build_report([run])))
-    with opened(browser, tmp_path / "page.html", "#q=a%20whale") as seen:
+    with opened(browser, reported(tmp_path, run), "#q=a%20whale") as seen:
         seen.until("document.querySelectorAll('.row').length === 1")
         (found,) = seen.texts(ROWS)
         seen.page.fill("input[type=search]", "odd")
@@ -165,8 +156,7 @@ def test_keys_go_through_the_samples(browser: Browser, plain: Path) -> None:
 
 def test_tables_sort_by_their_numbers(browser: Browser, tmp_path: Path) -> None:
     run = chain_run(tmp_path / "run", worlds.world(tmp_path / "data", true=(1, 2, 3)))
-    write_page(tmp_path / "page.html", lambda _: report_page(build_report([run])))
-    with opened(browser, tmp_path / "page.html") as seen:
+    with opened(browser, reported(tmp_path, run)) as seen:
         seen.page.click("#figures th:nth-child(2) button >> nth=0")
         values = [float(text) for text in seen.texts("#figures table:first-child tbody td:nth-child(2)")[:8]]
 
@@ -194,10 +184,9 @@ def test_numbers_are_copied_for_a_spreadsheet(browser: Browser, plain: Path) -> 
 @pytest.mark.parametrize("width", [1280, 390])
 def test_a_figure_is_saved_as_a_picture_of_its_own(browser: Browser, tmp_path: Path, width: int) -> None:
     run = plain_run(tmp_path / "run", 60, tags=lambda n: {"fold": f"fold {n % 14}", "url": f"u{n}"})
-    write_page(tmp_path / "page.html", lambda _: report_page(build_report([run])))
     figure = "figure:has-text('accuracy by fold')"
     size = {"width": width, "height": 844}
-    with opened(browser, tmp_path / "page.html", color_scheme="dark", viewport=size) as seen:
+    with opened(browser, reported(tmp_path, run), color_scheme="dark", viewport=size) as seen:
         seen.page.hover(figure)
         with seen.page.expect_download() as saving:
             seen.page.click(f"{figure} >> text=Save")
@@ -219,8 +208,7 @@ def test_a_figure_is_saved_as_a_picture_of_its_own(browser: Browser, tmp_path: P
 
 def test_a_call_shows_prompt_and_reply_in_full(browser: Browser, tmp_path: Path) -> None:
     run = chain_run(tmp_path / "run", worlds.world(tmp_path / "data"))
-    write_page(tmp_path / "page.html", lambda _: report_page(build_report([run])))
-    with opened(browser, tmp_path / "page.html", f"#sample={run.answers[0].sample.id}") as seen:
+    with opened(browser, reported(tmp_path, run), f"#sample={run.answers[0].sample.id}") as seen:
         seen.page.keyboard.press("o")
         text = seen.text(".detail")
 
@@ -260,8 +248,7 @@ def test_a_phone_shows_the_list_and_then_the_sample(browser: Browser, plain: Pat
 
 def test_print_shows_the_sample_with_every_call_and_no_tools(browser: Browser, tmp_path: Path) -> None:
     run = chain_run(tmp_path / "run", worlds.world(tmp_path / "data"))
-    write_page(tmp_path / "page.html", lambda _: report_page(build_report([run])))
-    with opened(browser, tmp_path / "page.html", f"#sample={run.answers[0].sample.id}") as seen:
+    with opened(browser, reported(tmp_path, run), f"#sample={run.answers[0].sample.id}") as seen:
         seen.do("window.dispatchEvent(new Event('beforeprint'))")
         seen.page.emulate_media(media="print")
 
@@ -274,8 +261,7 @@ def test_print_shows_the_sample_with_every_call_and_no_tools(browser: Browser, t
 
 def test_a_call_that_failed_shows_its_tries(browser: Browser, tmp_path: Path) -> None:
     run = chain_run(tmp_path / "run", worlds.world(tmp_path / "data"), narration=ModelError("It would not."))
-    write_page(tmp_path / "page.html", lambda _: report_page(build_report([run])))
-    with opened(browser, tmp_path / "page.html", f"#sample={run.answers[0].sample.id}") as seen:
+    with opened(browser, reported(tmp_path, run), f"#sample={run.answers[0].sample.id}") as seen:
         seen.page.keyboard.press("o")
         (text,) = [each for each in seen.texts(".detail .call") if "narration" in each.partition("\n")[0]]
 
@@ -308,9 +294,7 @@ def test_pictures_are_seen(browser: Browser, tmp_path: Path, beside: bool) -> No
 
 def test_what_means_harm_does_nothing(browser: Browser, tmp_path: Path) -> None:
     run = hostile_run(tmp_path / "run", tmp_path / "pictures")
-    out = tmp_path / "page.html"
-    write_page(out, lambda _: report_page(build_report([run])))
-    title = f"{run.task}"
+    out = reported(tmp_path, run)
     with opened(browser, out, "#samples") as seen:
         for _ in HOSTILE:
             seen.page.keyboard.press("j")
@@ -322,7 +306,7 @@ def test_what_means_harm_does_nothing(browser: Browser, tmp_path: Path) -> None:
         seen.page.fill("input[type=search]", "onerror")
         seen.until("location.hash.includes('q=onerror')")
 
-        assert seen.page.title() == title
+        assert seen.page.title() == run.task
         assert (seen.requests, seen.complaints) == ([out.as_uri()], [])
         assert seen.do("[...document.querySelectorAll('a')].every((a) => a.getAttribute('href').startsWith('#'))")
         assert seen.do("window.getComputedStyle(document.querySelector('.detail')).display") == "block"
@@ -330,8 +314,7 @@ def test_what_means_harm_does_nothing(browser: Browser, tmp_path: Path) -> None:
 
 def test_what_would_hide_is_seen(browser: Browser, tmp_path: Path) -> None:
     run = hostile_run(tmp_path / "run", tmp_path / "pictures")
-    write_page(tmp_path / "page.html", lambda _: report_page(build_report([run])))
-    with opened(browser, tmp_path / "page.html", "#samples") as seen:
+    with opened(browser, reported(tmp_path, run), "#samples") as seen:
         marks = seen.texts(".rows .unseen")
 
         assert {"U+202E", "U+2066", "U+0000", "U+001B", "U+D800"} <= {*marks}
@@ -354,9 +337,7 @@ def test_a_pair_shows_where_the_two_first_differ(browser: Browser, tmp_path: Pat
     data = worlds.world(tmp_path / "data")
     a = chain_run(tmp_path / "a", data)
     b = chain_run(tmp_path / "b", data, narration={"description": "NARRATED, but otherwise."})
-    out = tmp_path / "pair.html"
-    write_page(out, lambda _: comparison_page(build_comparison(compare(a, b))))
-    with opened(browser, out, "#samples") as seen:
+    with opened(browser, compared(tmp_path, a, b), "#samples") as seen:
         seen.page.keyboard.press("j")
         (first,) = seen.texts(".link-diff:has(.mark) > summary")
 
@@ -383,15 +364,8 @@ def test_a_hundred_thousand_samples_are_warned_of_and_only_those_in_sight_are_dr
 
 
 def test_of_three_runs_any_two_are_shown_beside_each_other(browser: Browser, tmp_path: Path) -> None:
-    data, out = worlds.world(tmp_path / "data"), tmp_path / "three.html"
-    worse = worlds.choosing(lambda text: not worlds.is_wrong(text))
-    runs = [
-        chain_run(tmp_path / "a", data),
-        chain_run(tmp_path / "b", data, narration={"description": "NARRATED, but otherwise."}),
-        chain_run(tmp_path / "c", data, choose_action_reasons=worse),
-    ]
-    write_page(out, lambda _: comparison_page(build_comparison(compare(*runs))))
-    with opened(browser, out, "#samples") as seen:
+    runs = three_runs(tmp_path, worlds.world(tmp_path / "data"))
+    with opened(browser, compared(tmp_path, *runs), "#samples") as seen:
         assert seen.texts('select[title="Which two"] option') == ["A · B: a · b", "A · C: a · c", "B · C: b · c"]
         seen.page.select_option('select[title="Which two"]', "2")
         seen.page.keyboard.press("Escape")
@@ -421,22 +395,20 @@ MOST_DRAWN = """async () => {
 
 
 def test_unlike_answers_stand_below_each_other_as_a_whole(browser: Browser, tmp_path: Path) -> None:
-    data, out = worlds.world(tmp_path / "data"), tmp_path / "pair.html"
+    data = worlds.world(tmp_path / "data")
     old, new = "A cat sleeps on a chair.", "Nobody knows what stands behind those trees."
     runs = [chain_run(tmp_path / said[0], data, narration={"description": said}) for said in (old, new)]
-    write_page(out, lambda _: comparison_page(build_comparison(compare(*runs))))
-    with opened(browser, out, "#samples") as seen:
+    with opened(browser, compared(tmp_path, *runs), "#samples") as seen:
         seen.page.keyboard.press("j")
 
         assert (seen.texts(".link-diff[open] del"), seen.texts(".link-diff[open] ins")) == ([old], [new])
 
 
 def test_the_better_run_is_not_red(browser: Browser, tmp_path: Path) -> None:
-    data, out = worlds.world(tmp_path / "data"), tmp_path / "pair.html"
+    data = worlds.world(tmp_path / "data")
     worse = worlds.choosing(lambda text: not worlds.is_wrong(text))
     runs = [chain_run(tmp_path / "a", data), chain_run(tmp_path / "b", data, choose_action_reasons=worse)]
-    write_page(out, lambda _: comparison_page(build_comparison(compare(*runs))))
-    with opened(browser, out, "#samples") as seen:
+    with opened(browser, compared(tmp_path, *runs), "#samples") as seen:
         badge = "getComputedStyle(document.querySelector('.row .mark')).color"
 
         assert seen.texts(".row .mark")[0] == "A better"
@@ -492,17 +464,10 @@ def test_notes_that_are_none_are_passed_over(browser: Browser, plain: Path, anch
 
 
 def test_a_grid_shows_every_sample_in_every_run(browser: Browser, tmp_path: Path) -> None:
-    data, out = worlds.world(tmp_path / "data"), tmp_path / "three.html"
-    worse = worlds.choosing(lambda text: not worlds.is_wrong(text))
-    runs = [
-        chain_run(tmp_path / "a", data),
-        chain_run(tmp_path / "b", data, narration={"description": "ANOTHER."}),
-        chain_run(tmp_path / "c", data, choose_action_reasons=worse),
-    ]
+    runs = three_runs(tmp_path, worlds.world(tmp_path / "data"))
     report = build_comparison(compare(*runs))
-    pictures = Thumbnails.of(report.parts, [data])
-    write_page(out, lambda _: comparison_page(report, pictures=pictures))
-    with opened(browser, out) as seen:
+    pictures = Thumbnails.of(report.parts, [tmp_path / "data"])
+    with opened(browser, written(tmp_path, comparison_page(report, pictures=pictures))) as seen:
         seen.page.click("#to-samples")  # where the first sample opens by itself
         seen.page.click("#to-grid")
         seen.until("document.querySelectorAll('.cells tbody tr').length === 3")
@@ -511,7 +476,7 @@ def test_a_grid_shows_every_sample_in_every_run(browser: Browser, tmp_path: Path
         assert seen.do("document.querySelectorAll('.cells td.other').length") == 3
         seen.until("[...document.querySelectorAll('.cells img')].every((image) => image.naturalWidth > 0)")
         assert "skip" in seen.texts(".cells td.other ins")  # a word that the first run does not say
-        seen.page.fill("#grid input", "another.")  # what was said on the way, in one of the runs
+        seen.page.fill("#grid input", "otherwise.")  # what was said on the way, in one of the runs
         seen.until("!document.querySelector('[aria-busy]')")
         assert seen.do("document.querySelectorAll('.cells tbody tr').length") == 3
         seen.page.fill("#grid input", runs[0].answers[1].sample.id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,6 @@ from askance.evals.judges import Label, Labels, Votes, judge_card, judge_prefere
 from askance.evals.judges.labels import VotedPair
 from askance.evals.report import Thumbnails, build_report, report_page
 from askance.evals.report.card_page import card_page
-from askance.evals.report.html import write_page
 from askance.evals.report.preference_page import preference_page as page_of_preferences
 from askance.evals.run import Run, picture_answer
 from askance.evals.suite.retrieval_metrics import retrieval_scorer
@@ -27,7 +26,7 @@ from askance.replay import MemoryStore
 from tests.evals.guilty import OPTIONS, liar, run_of
 from tests.evals.odd import write_pictures
 from tests.evals.report.blames import hostile, lied
-from tests.evals.report.browser import launched, opened, showing
+from tests.evals.report.browser import opened, reported, showing, written
 from tests.evals.report.runs import HOSTILE
 from tests.evals.report.test_preference_page import hostile_pairs
 from tests.judges import Scripted, by_words, tasteful
@@ -39,12 +38,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow(group="pages")
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with launched() as found:
-        yield found
-
-
 @pytest.fixture
 def pictures(tmp_path: Path) -> Path:
     return write_pictures(tmp_path / "pictures", count=4)
@@ -52,8 +45,7 @@ def pictures(tmp_path: Path) -> Path:
 
 def blame_page(folder: Path, pictures: Path) -> Path:
     report = build_report([lied(pictures, folder / "run"), run_of(pictures, None, out=str(folder / "honest"))])
-    write_page(folder / "blame.html", lambda _: report_page(report))
-    return folder / "blame.html"
+    return written(folder, report_page(report))
 
 
 def pictures_page(folder: Path, pictures: Path) -> Path:
@@ -65,8 +57,7 @@ def pictures_page(folder: Path, pictures: Path) -> Path:
     answers = [picture_answer(reading.to_dict(), OPTIONS) for reading in chain.batch(inputs)]
     report = build_report([Run.unkept({"chain": "action-reason"}, answers=answers, records=records)], title="Posters")
     shown = Thumbnails.of(report.runs, files)
-    write_page(folder / "page.html", lambda _: report_page(report, pictures=shown))
-    return folder / "page.html"
+    return written(folder, report_page(report, pictures=shown))
 
 
 def judge_page(folder: Path, pictures: Path) -> Path:
@@ -78,8 +69,7 @@ def judge_page(folder: Path, pictures: Path) -> Path:
     )
     labels = Labels(name="labels.csv", digest="0" * 64, rows=rows)
     card = run_sync(judge_card(Scripted(by_words, name=HOSTILE[0]), labels, draws=2))
-    write_page(folder / "card.html", lambda _: card_page(card, labels=labels))
-    return folder / "card.html"
+    return written(folder, card_page(card, labels=labels))
 
 
 def preference_page(folder: Path, _: Path) -> Path:
@@ -92,8 +82,7 @@ def preference_page(folder: Path, _: Path) -> Path:
     )
     judges = [judge_preference(model_of(tasteful(taste))) for taste in ("long", "place")]
     made = run_sync(judge_preferences(judges, pairs, votes=votes))
-    write_page(folder / "preference.html", lambda _: page_of_preferences(made, pairs))
-    return folder / "preference.html"
+    return written(folder, page_of_preferences(made, pairs))
 
 
 def few(pictures: Path, **options: Any) -> Run:
@@ -119,8 +108,7 @@ CHOSEN = [{"id": HOSTILE[0], "group": 7, "similarity": 0.5}, {"id": "near", "gro
 
 def examples_page(folder: Path, pictures: Path) -> Path:
     run = few(pictures, chosen=CHOSEN, left_out=[{"id": "twin", "why": "the same picture"}])
-    write_page(folder / "examples.html", lambda _: report_page(build_report([run])))
-    return folder / "examples.html"
+    return reported(folder, run)
 
 
 def odd_examples_page(folder: Path, pictures: Path) -> Path:
@@ -131,8 +119,7 @@ def odd_examples_page(folder: Path, pictures: Path) -> Path:
     line = json.loads(first)
     line["sample"]["inputs"]["examples"] = [None, 3, "x"]
     file.write_text(f"{json.dumps(line)}\n{second}\n", "utf-8")
-    write_page(folder / "odd.html", lambda _: report_page(build_report([Run.open(run.path)])))
-    return folder / "odd.html"
+    return reported(folder, Run.open(run.path))
 
 
 PAGES: dict[str, Callable[[Path, Path], Path]] = {
@@ -221,14 +208,14 @@ def test_a_filter_by_link_survives_a_reload(browser: Browser, tmp_path: Path, pi
 
 def test_a_blame_that_means_harm_does_nothing(browser: Browser, tmp_path: Path, pictures: Path) -> None:
     run = hostile(lied(pictures, tmp_path / "run"))
-    write_page(tmp_path / "page.html", lambda _: report_page(build_report([run])))
-    with opened(browser, tmp_path / "page.html", "#sample=01") as seen:
+    page = reported(tmp_path, run)
+    with opened(browser, page, "#sample=01") as seen:
         for _ in range(3):
             seen.page.keyboard.press("o")
             seen.page.keyboard.press("j")
 
         assert seen.page.title() == run.task
-        assert (seen.requests, seen.complaints) == ([(tmp_path / "page.html").as_uri()], [])
+        assert (seen.requests, seen.complaints) == ([page.as_uri()], [])
         assert (
             seen.do("document.querySelectorAll('.detail script, .detail img, .detail style, .detail svg').length") == 0
         )
@@ -271,8 +258,7 @@ def test_what_was_said_of_single_pictures_means_no_harm(browser: Browser, tmp_pa
         prompts={HOSTILE[3]: HOSTILE[4]},
     )
     report = build_report([run], title=HOSTILE[0], notes=HOSTILE[:2])
-    write_page(tmp_path / "page.html", lambda _: report_page(report))
-    with opened(browser, tmp_path / "page.html") as seen:
+    with opened(browser, written(tmp_path, report_page(report))) as seen:
         seen.page.keyboard.press("o")
 
         assert seen.texts(".detail h1") == [name]
@@ -306,8 +292,7 @@ def hits_page(folder: Path) -> Path:
     samples = [Sample(id=name, target=target) for name in ("a", "b")]
     task = Evaluation(name="tests/hits", samples=samples, solver=ranked, scorer=retrieval_scorer())
     run = evaluate(task, out=folder / "run")
-    write_page(folder / "hits.html", lambda _: report_page(build_report([run])))
-    return folder / "hits.html"
+    return reported(folder, run)
 
 
 def test_hits_are_listed_with_those_that_are_true(browser: Browser, tmp_path: Path) -> None:
@@ -330,8 +315,7 @@ def scores_page(folder: Path) -> Path:
     sample = Sample(id="a", inputs=inputs, target={"ratings": [[1, 3, 2], [1, 2, 2]]})
     scorer = right_or_wrong(lambda sample, value: value == [[2]])
     run = evaluate(Evaluation(name="tests/scores", samples=[sample], solver=scored, scorer=scorer), out=folder / "run")
-    write_page(folder / "scores.html", lambda _: report_page(build_report([run])))
-    return folder / "scores.html"
+    return reported(folder, run)
 
 
 def test_scores_are_a_table_with_what_people_say(browser: Browser, tmp_path: Path) -> None:

@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
-from askance.evals import Evaluation, Prediction, Run, Sample, compare, evaluate
-from askance.evals.report import Thumbnails, build_comparison, build_report, comparison_page, report_page
-from askance.evals.report.html import write_page
+from askance.evals import Evaluation, Prediction, Run, Sample, evaluate
+from askance.evals.report import Thumbnails, build_report, report_page
 from askance.evals.report.transcript_part import looked_at, tools_of, transcript_forms
 from askance.images import Image, RegionView, Shown
 from tests.evals.odd import write_pictures
-from tests.evals.report.browser import launched, opened
+from tests.evals.report.browser import compared, launched, opened, written
 from tests.evals.report.runs import HOSTILE, SCORING, Parsed
 from tests.evals.report.test_comparison_page import Shown as ShownTask
 
@@ -104,10 +103,10 @@ def test_steps_are_filtered_by_tool_and_by_words_in_a_browser(
 ) -> None:
     report = build_report([run_of(tmp_path / "run", pictures)])
     thumbnails = Thumbnails.of(report.runs, [pictures])
-    write_page(tmp_path / "page.html", lambda _: report_page(report, pictures=thumbnails))
+    page = written(tmp_path, report_page(report, pictures=thumbnails))
 
     view: dict[str, Any] = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme}
-    with launched() as browser, opened(browser, tmp_path / "page.html", "#sample=s0", **view) as seen:
+    with launched() as browser, opened(browser, page, "#sample=s0", **view) as seen:
         assert seen.do("document.querySelectorAll('.step').length") == 3
         assert seen.do("document.querySelectorAll('.step .seen img').length") == 3
         assert seen.texts(".thought")[1].startswith(HOSTILE[0][:5])
@@ -128,8 +127,7 @@ def test_steps_are_filtered_by_tool_and_by_words_in_a_browser(
 def test_the_steps_of_two_runs_stand_side_by_side_in_a_browser(tmp_path: Path, pictures: Path) -> None:
     runs = run_of(tmp_path / "a", pictures), run_of(tmp_path / "b", pictures, {"steps": []})
     assert ShownTask.name == runs[0].task
-    write_page(tmp_path / "page.html", lambda _: comparison_page(build_comparison(compare(*runs))))
 
-    with launched() as browser, opened(browser, tmp_path / "page.html", "#sample=s0") as seen:
+    with launched() as browser, opened(browser, compared(tmp_path, *runs), "#sample=s0") as seen:
         assert seen.do("document.querySelectorAll('.sides .step').length") == 3
         assert "It did not look with tools." in seen.text("#samples")

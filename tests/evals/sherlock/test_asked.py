@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ from askance.images import Image, RegionView
 from askance.models import Capabilities, Engine, Model, ScriptedModel, get_model, run_sync
 from askance.replay import MemoryStore
 from tests.evals.sherlock import corpus
-from tests.scripted import name_of
+from tests.scripted import name_of, one_token
 
 SCHEMA = Capabilities(schema="enforced")
 TASKS = (InferenceComparison, Localization, Retrieval)
@@ -35,14 +34,6 @@ TASKS = (InferenceComparison, Localization, Retrieval)
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return corpus.write(tmp_path_factory.mktemp("sherlock"))
-
-
-def one_token(top: Mapping[str, float]) -> ChatResponse:
-    logprobs = {token: math.log(value) for token, value in top.items()}
-    first = max(logprobs, key=lambda token: logprobs[token])
-    return ChatResponse(
-        text=first, finish="length", logprobs=({"token": first, "logprob": logprobs[first], "top": logprobs},)
-    )
 
 
 def blind(request: ChatRequest) -> ChatResponse:

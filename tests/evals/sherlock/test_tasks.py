@@ -444,17 +444,6 @@ def _view(sample: Sample) -> RegionView:
     return RegionView("highlight", tuple(map(tuple, sample.inputs["regions"][0])))
 
 
-def test_a_blind_scorer_is_tied_under_swapped_regions(data: Path, tmp_path: Path) -> None:
-    task = InferenceComparison(data=data, scorer=Scripted(by_length), engine=Engine(records=MemoryStore()))
-
-    plain, swapped = (
-        evaluate(each, out=tmp_path / name)
-        for name, each in {"plain": task, "swapped": controlled(task, "swapped-region")}.items()
-    )
-
-    assert figures(plain) == figures(swapped)
-
-
 def test_pictures_of_other_counts_of_regions_are_left_out(data: Path) -> None:
     task = Localization(data=data, scorer=Scripted(knows), engine=Engine(records=MemoryStore()))
     one, two, *_ = task.evaluation().samples  # of three regions and of two

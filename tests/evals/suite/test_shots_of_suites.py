@@ -164,7 +164,8 @@ async def test_pictures_stand_before_the_question_with_their_answers(
     shutil.rmtree(ads)
     shutil.rmtree(whoops)
     again = await rescore(Run.open(run.path), type(task), reread=True)
-    assert (again.reread, again.changed) == (len(run.answers), ())
+    assert (again.reread, again.changed, again.kept) == (len(run.answers), (), ())
+    assert (again.run.figures, again.run.notes) == (run.figures, run.notes)
 
 
 SAID: dict[str, str] = {

@@ -13,8 +13,7 @@ import pytest
 
 from askance.chat import ChatRequest
 from askance.errors import MissingExtra, UsageError
-from askance.evals import Run, evaluate
-from askance.evals.analysis.rescore import rescore
+from askance.evals import evaluate
 from askance.evals.suite.text_overlap import plain_words
 from askance.evals.whoops import Captioning
 from askance.evals.whoops.captioning import CIDER_METRIC, caption_score, cider
@@ -148,14 +147,6 @@ def test_captions_may_be_written_from_words(context: str, data: Path, tmp_path: 
     run = evaluate(Captioning(data=data, vlm=who, context=context, limit=2), out=tmp_path / "run")
 
     assert shown(run)["BLEU-4: Physical rules"] == 100
-
-
-async def test_a_run_is_scored_again_without_its_data(data: Path, tmp_path: Path) -> None:
-    run = evaluate(Captioning(data=data, vlm=model(caption=saying)), out=tmp_path / "run")
-
-    again = await rescore(Run.open(run.path), Captioning, reread=True)
-
-    assert again.run.figures == run.figures
 
 
 @pytest.mark.parametrize(("package", "figure"), [("sacrebleu", "BLEU"), ("pycocoevalcap", "CIDEr")])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from askance.errors import BadData, BadImage, MissingExtra
+from askance.errors import BadData, BadImage
 from askance.evals.suite import fold_of
 from askance.evals.whoops import Whoops, check, read_pairs
 from askance.evals.whoops.images import questions_in, texts_in
@@ -130,14 +129,6 @@ def test_a_broken_arrow_file_is_named(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(b"PAR1 no more than that")
 
     with pytest.raises(BadData, match=f"{name}' cannot be read as Arrow"):
-        Whoops.open(tmp_path)
-
-
-def test_without_pyarrow_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    files.parquet(tmp_path)
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-
-    with pytest.raises(MissingExtra, match=r"pyarrow is not installed. pip install 'askance\[arrow\]'"):
         Whoops.open(tmp_path)
 
 

@@ -10,9 +10,8 @@ import pytest
 
 from askance.chat import ChatRequest
 from askance.errors import BadData, UsageError
-from askance.evals import Run, evaluate
+from askance.evals import evaluate
 from askance.evals.analysis.blame import ablame, blame_job, make_blame
-from askance.evals.analysis.rescore import rescore
 from askance.evals.analysis.trial import Trials
 from askance.evals.whoops import Explain
 from askance.models import Engine
@@ -143,17 +142,6 @@ def test_the_oracle_needs_no_picture(data: Path, tmp_path: Path) -> None:
     assert shown(run)["judged"] == 100
     with pytest.raises(BadData, match="have no pictures"):
         Explain(data=data, vlm=llm, judge=judge).evaluation()
-
-
-async def test_a_run_is_judged_again_from_its_folder(data: Path, tmp_path: Path) -> None:
-    task = Explain(data=data, vlm=seeing(), judge=model(judge_equivalence=judging(same)), judge_form="rubric")
-    run = evaluate(task, out=tmp_path / "run")
-
-    again = await rescore(Run.open(run.path), Explain, reread=True)
-
-    assert again.run.figures == run.figures
-    assert again.run.notes == run.notes
-    assert (again.reread, again.changed, again.kept) == (5, (), ())
 
 
 def test_the_judge_is_asked_in_the_words_of_the_paper(data: Path, tmp_path: Path) -> None:

@@ -11,8 +11,7 @@ import pytest
 
 from askance.chat import ChatRequest
 from askance.errors import BadData, UsageError
-from askance.evals import Run, evaluate
-from askance.evals.analysis.rescore import rescore
+from askance.evals import evaluate
 from askance.evals.negatives import Recipe, generate
 from askance.evals.whoops import ExplainChoice, Whoops
 from askance.evals.whoops.explain_choice import statements
@@ -142,17 +141,6 @@ def test_what_the_generator_writes_can_be_chosen_from(data: Path, tmp_path: Path
     assert [sample.id for sample in task.samples()] == list(IDS)
     for sample in task.samples():
         assert {"true", "random"} <= {*sample.target["kinds"]} <= {"true", "random", "verb", "causal"}
-
-
-async def test_a_run_is_scored_again_without_its_data(data: Path, tmp_path: Path) -> None:
-    vlm = model(choose_explanation_from_picture=choosing(own("cat-cup")))
-    run = evaluate(ExplainChoice(data=data, vlm=vlm, orders=2), out=tmp_path / "run")
-    (data / "whoops_dataset.csv").unlink()
-
-    again = await rescore(Run.open(run.path), ExplainChoice, reread=True)
-
-    assert again.run.figures == run.figures
-    assert (again.reread, again.changed, again.kept) == (10, (), ())
 
 
 BAD: dict[str, tuple[dict[str, Any], type[Exception], str]] = {

@@ -9,8 +9,7 @@ import pytest
 
 from askance.chat import ChatRequest
 from askance.errors import BadData, UsageError
-from askance.evals import Run, evaluate
-from askance.evals.analysis.rescore import rescore
+from askance.evals import evaluate
 from askance.evals.controls import controlled
 from askance.evals.whoops import Identify
 from tests.evals.pittads.worlds import shown
@@ -110,16 +109,6 @@ def test_a_blind_model_does_as_well_on_swapped_pictures(data: Path, tmp_path: Pa
     runs = [evaluate(task, out=tmp_path / str(n)) for n, task in enumerate((plain, controlled(plain, "swapped-image")))]
 
     assert shown(runs[0]) == shown(runs[1])
-
-
-async def test_a_run_is_scored_and_read_again_without_its_data(data: Path, tmp_path: Path) -> None:
-    run = evaluate(Identify(data=data, vlm=model(identify_from_picture=said(IDS[:2]))), out=tmp_path / "run")
-    (data / "whoops_dataset.csv").unlink()
-
-    again = await rescore(Run.open(run.path), Identify, reread=True)
-
-    assert again.run.figures == run.figures
-    assert (again.reread, again.changed, again.kept) == (6, (), ())
 
 
 def test_folds_split_whole_pairs_and_hold_each_once(tmp_path: Path) -> None:

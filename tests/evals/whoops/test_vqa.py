@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from askance.chat import ChatRequest
-from askance.evals import Run, evaluate
+from askance.evals import evaluate
 from askance.evals.analysis.rescore import rescore
 from askance.evals.published_figures import find_published_table
 from askance.evals.suite.answer_match import plain
@@ -120,17 +120,6 @@ def test_words_alone_are_answered_from(context: str, read: str, data: Path, tmp_
 
     assert all(text.startswith(read) for text in texts)
     assert shown(run)["exact match"] == shown(run)["strict match"] == 50
-
-
-async def test_a_run_is_scored_again_with_its_judge(data: Path, tmp_path: Path) -> None:
-    who = model(answer_from_picture=answering, judge_equivalence=judging(lambda _, __: "unclear"))
-    run = evaluate(Vqa(data=data, vlm=who, judge=who), out=tmp_path / "run")
-
-    again = await rescore(Run.open(run.path), Vqa, reread=True)
-
-    assert again.run.figures == run.figures
-    assert again.run.notes == run.notes
-    assert shown(run)["judged"] == 0
 
 
 PLAIN = {

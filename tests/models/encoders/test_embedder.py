@@ -270,17 +270,21 @@ WRONG: dict[str, tuple[Any, str]] = {
 }
 
 
+class Wrong:
+    id = "wrong"
+
+    def __init__(self, vectors: Any) -> None:
+        self.vectors = vectors
+
+    async def embed(self, texts: Sequence[str]) -> Any:
+        return self.vectors
+
+
 @pytest.mark.parametrize(("vectors", "message"), WRONG.values(), ids=WRONG)
 async def test_what_is_no_vector_is_no_answer(vectors: Any, message: str) -> None:
-    class Wrong:
-        id = "wrong"
-
-        async def embed(self, texts: Sequence[str]) -> Any:
-            return vectors
-
     records = MemoryStore()
     with pytest.raises(ModelError) as caught:
-        await get_embedder(Wrong(), engine=over(records)).embed(["a cup", "a mug"])
+        await get_embedder(Wrong(vectors), engine=over(records)).embed(["a cup", "a mug"])
     assert str(caught.value).startswith(message)
     assert len(records) == 0
 
@@ -289,14 +293,8 @@ async def test_what_is_no_vector_is_no_answer(vectors: Any, message: str) -> Non
 async def test_an_index_is_given_no_lists_that_are_no_vectors(name: str) -> None:
     vectors, message = WRONG[name]
 
-    class Wrong:
-        id = "wrong"
-
-        async def embed(self, texts: Sequence[str]) -> Any:
-            return vectors
-
     with pytest.raises(ModelError, match=re.escape(message)):
-        await get_embedder(Wrong(), engine=over(MemoryStore())).fresh(["a cup", "a mug"])
+        await get_embedder(Wrong(vectors), engine=over(MemoryStore())).fresh(["a cup", "a mug"])
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,6 @@ from askance.chat import (
     TextPart,
     ToolCall,
     ToolSpec,
-    Usage,
 )
 from askance.errors import (
     AskanceError,
@@ -37,12 +36,9 @@ from askance.errors import (
     BadRequest,
     CallError,
     ConfigError,
-    ContextExceeded,
-    ImagesRejected,
     MissingExtra,
     ModelError,
     ModelNotFound,
-    RateLimited,
     ServerFault,
     Unreachable,
 )
@@ -52,7 +48,7 @@ from askance.models.langchain.langchain_model import LangChainModel, from_settin
 from askance.models.settings import ModelSettings
 from askance.replay import MemoryStore
 from tests import replies
-from tests.servers import SENTENCE, FakeEndpoint, Reply, chat_body, tool_call
+from tests.servers import SENTENCE, FakeEndpoint, chat_body, tool_call
 
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"name": {"type": "string"}}}
 
@@ -186,11 +182,6 @@ async def test_an_error_with_a_status_is_read_by_it() -> None:
 # ChatOpenAI against an endpoint ---------------------------------------------------------------------------------------
 
 
-async def test_chat_openai_answers(endpoint: FakeEndpoint) -> None:
-    response = await LangChainModel(chat_openai(endpoint)).generate(hello())
-    assert response == ChatResponse(text=SENTENCE, usage=Usage(input=11, output=7), model="fake-model")
-
-
 async def test_a_picture_arrives_as_a_data_address(endpoint: FakeEndpoint) -> None:
     await LangChainModel(chat_openai(endpoint)).generate(with_picture())
     url = endpoint.bodies[0]["messages"][0]["content"][0]["image_url"]["url"]
@@ -264,31 +255,6 @@ async def test_a_picture_of_a_tool_follows_as_a_turn_of_the_user(endpoint: FakeE
     [body] = endpoint.bodies
     sent = [(turn["role"], "image_url" in str(turn["content"])) for turn in body["messages"][-3:]]
     assert sent == [("tool", False), ("tool", False), ("user", True)]
-
-
-async def test_a_refusal() -> None:
-    with FakeEndpoint([chat_body(None, refusal="I will not.")]) as endpoint:
-        response = await LangChainModel(chat_openai(endpoint)).generate(hello())
-    assert (response.refusal, response.outcome) == ("I will not.", "refused")
-
-
-@pytest.mark.parametrize(
-    ("reply", "kind"),
-    [
-        pytest.param(replies.WRONG_KEY, AuthError, id="wrong key"),
-        pytest.param(replies.OPENAI_UNKNOWN_MODEL, ModelNotFound, id="unknown model"),
-        pytest.param(replies.OPENAI_TOO_LONG, ContextExceeded, id="too long"),
-        pytest.param(replies.VLLM_TEXT_MODEL, ImagesRejected, id="no images"),
-        pytest.param(replies.SLOW_DOWN, RateLimited, id="rate limit"),
-        pytest.param(replies.BROKEN, ServerFault, id="server fault"),
-        pytest.param(replies.RESET, Unreachable, id="reset"),
-    ],
-)
-async def test_errors_of_the_vendor_underneath(reply: Reply, kind: type[CallError]) -> None:
-    with FakeEndpoint([reply]) as endpoint, pytest.raises(kind) as caught:
-        await LangChainModel(chat_openai(endpoint)).generate(with_picture())
-    assert type(caught.value) is kind
-    assert len(endpoint.requests) == 1
 
 
 # Identity -------------------------------------------------------------------------------------------------------------

@@ -273,18 +273,6 @@ async def test_a_server_that_is_down(make: Make) -> None:
     assert str(caught.value) == message
 
 
-async def test_the_wait_that_is_asked_for(make: Make) -> None:
-    with FakeEndpoint([replies.SLOW_DOWN]) as endpoint, pytest.raises(RateLimited) as caught:
-        await make(endpoint).generate(hello())
-    assert (caught.value.status, caught.value.retry_after) == (429, 2.0)
-
-
-async def test_a_reply_that_is_too_large(make: Make) -> None:
-    with FakeEndpoint([Reply(body=b"x" * (17 << 20))]) as endpoint, pytest.raises(MalformedReply) as caught:
-        await make(endpoint).generate(hello())
-    assert caught.value.message.endswith("cannot be read: it is larger than 16 MB.")
-
-
 async def test_a_call_that_is_cancelled_leaves_the_client_usable(make: Make) -> None:
     with FakeEndpoint([replies.SILENT]) as endpoint:
         model = make(endpoint)
