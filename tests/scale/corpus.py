@@ -81,7 +81,7 @@ class Corpus:
         with self.chain() as chain:
             budget = next(iter(chain.models)).engine.budget
             ledger = None if budget is None else budget.ledger
-            return read_corpus(corpus, ShardReader(chain=chain, corpus=corpus.path.absolute()), workers, ledger=ledger)
+            return read_corpus(corpus, ShardReader(chain=chain, corpus=corpus.place), workers, ledger=ledger)
 
     def alone(self) -> Path:
         """The run of one process, on a store of its own."""

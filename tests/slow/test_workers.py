@@ -202,7 +202,7 @@ def test_a_chain_that_cannot_be_sent(tmp_path: Path) -> None:
     corpus = Corpus(url="http://127.0.0.1:9/v1", home=tmp_path).cut()
     chain = verbalize(ScriptedModel(lambda _: "A cup."))
     with pytest.raises(UsageError, match=r"cannot be pickled: it was made of an object"):
-        read_corpus(corpus, ShardReader(chain=chain, corpus=corpus.path), LocalWorkers(1))
+        read_corpus(corpus, ShardReader(chain=chain, corpus=corpus.place), LocalWorkers(1))
 
 
 def test_a_chain_that_is_not_installed_on_a_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,7 +211,7 @@ def test_a_chain_that_is_not_installed_on_a_worker(tmp_path: Path, monkeypatch: 
     module = types.ModuleType("only_here")
     exec("def tone(): ...", module.__dict__)
     monkeypatch.setitem(sys.modules, "only_here", module)
-    reader = ShardReader(chain=module.tone, corpus=corpus.path)
+    reader = ShardReader(chain=module.tone, corpus=corpus.place)
     with pytest.raises(ConfigError, match=r"cannot be made on .*: ModuleNotFoundError: No module named 'only_here'"):
         read_corpus(corpus, reader, LocalWorkers(1))
 
