@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,20 +19,11 @@ from askance.scale import ShardedCorpus, cut_corpus, digest_of_list, merge_corpu
 from askance.scale.shard_worker import packed, unpacked
 from askance.scale.storage import Storage
 from tests.faults.run import CALLS, answer, asked_twice, picture, room
-from tests.scale.corpus import Corpus, same_answers
+from tests.scale.corpus import Corpus, Here, same_answers
 from tests.servers import FakeEndpoint
 
 if TYPE_CHECKING:
-    from askance.replay import Ledger
-    from askance.scale import Receipt
-    from askance.scale.workers import Reader
-
-
-class Here:
-    """Reads shards in this process, one after the other."""
-
-    def receipts(self, reader: Reader, numbers: Sequence[int], *, ledger: Ledger | None) -> Generator[Receipt]:
-        yield from map(reader, numbers)
+    pass
 
 
 @pytest.fixture
