@@ -150,7 +150,7 @@ class ShardReader:
         ended, file, engine = Event(), folder.path / SAMPLES, self._engine
 
         def look() -> None:
-            size, grown, kept, kept_size = -1, time.monotonic(), time.monotonic(), -1
+            size, grown, kept, kept_size = -1, time.monotonic(), time.monotonic(), 0
             while not ended.wait(min(1.0, self.kept_every, self.stall)):
                 now = time.monotonic()
                 if (new := file.stat().st_size) != size:
@@ -158,7 +158,7 @@ class ShardReader:
                 if not self.batch and now - grown > self.stall:
                     _log.error("%s has read no picture for %s, and ends.", this_worker(), duration(self.stall))
                     os._exit(1)
-                if now - kept > self.kept_every and size != kept_size:
+                if now - kept > self.kept_every and (size != kept_size or self.batch):
                     with suppress(StoreError):  # it is said where the next line cannot be written
                         folder.keep_records(None if engine is None else engine.recorder.records)
                         self._corpus.send(number)

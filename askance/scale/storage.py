@@ -24,9 +24,9 @@ from askance.evals.run_folder import write_whole
 T = TypeVar("T")
 
 LOCK = ".lock"
-BEAT = 10.0
+BEAT = 5.0
 """Seconds between two signs of life of the process that holds an address."""
-EXPIRED = 30.0
+EXPIRED = 20.0
 """Seconds without one, after which another process takes its place."""
 SETTLED = 2.0
 """Seconds after which, of processes that took one place at once, the last to write is known."""

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 import multiprocessing
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
 import time
 import types
+import urllib.request
 from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import suppress
@@ -43,8 +46,9 @@ from askance.scale import (
 from tests.faults.run import CALLS, answer, asked_twice, picture, stable
 from tests.scale.corpus import Corpus, lines_of, same_answers
 from tests.scripted import OPTIONS
-from tests.servers import FakeEndpoint, Seen, error
+from tests.servers import FakeEndpoint, Reply, Seen, error
 from tests.slow.postgres_server import PASSWORD, serving
+from tests.slow.servers import s3_server
 
 pytestmark = [
     pytest.mark.slow(group="workers"),
@@ -165,6 +169,81 @@ def killed_and_resumed(endpoint: FakeEndpoint, corpus: Corpus, *, times: int) ->
     merge_corpus(ShardedCorpus(corpus.out), corpus.home / "merged")
     subprocess.run([*command_for(corpus, "run"), "--quiet", "--out", str(corpus.home / "one")], check=True)
     assert same_answers(corpus.home / "merged", corpus.home / "one")
+
+
+def test_a_worker_that_hangs_ends_itself(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """It waits for an answer that never comes; another worker begins where it stopped."""
+    hung, poison = list[Seen](), b64encode(picture(0).data)
+
+    def reply(seen: Seen) -> Reply | str:
+        if not hung and poison in seen.body:
+            hung.append(seen)
+            return Reply(delay=math.inf)
+        return answer(seen.json)
+
+    with FakeEndpoint(reply) as endpoint:
+        corpus = Corpus(url=endpoint.url, home=tmp_path, pictures=4, shards=2)
+        end = corpus.read(LocalWorkers(1), stall=10.0)
+        assert (end.failed, end.left, end.waiting) == ((), 0, 0)
+        assert asked_twice(endpoint) == 1
+    assert len(hung) == 1
+    assert "has read no picture for 10 s, and ends." in capfd.readouterr().err
+
+
+def test_a_machine_that_is_lost_leaves_its_shards_on_object_storage(
+    endpoint: FakeEndpoint, tmp_path: Path, storage_python: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker is killed, then all of the machine with its disk; another goes on from what was uploaded."""
+    corpus = Corpus(url=endpoint.url, home=tmp_path, pictures=60, shards=2)
+    one, other = tmp_path / "one-disk", tmp_path / "other-disk"
+
+    def command(*words: str) -> list[str]:
+        return [str(storage_python), "-m", "askance", "scale", *words]
+
+    def reading(store: Path) -> list[str]:
+        words = ["--store", str(store), "--out", "s3://runs/ads", "--shards", "2", "--keep-every", "1"]
+        return [*command(), *command_for(corpus, "run")[3:], *words]
+
+    with s3_server(storage_python, log=tmp_path / "s3.log") as server:
+        settings = {"ENDPOINT_URL": server.url, "ACCESS_KEY_ID": "a", "SECRET_ACCESS_KEY": "b"}
+        for name, value in {**settings, "DEFAULT_REGION": "us-east-1"}.items():
+            monkeypatch.setenv(f"AWS_{name}", value)
+        urllib.request.urlopen(urllib.request.Request(f"{server.url}/runs", method="PUT"), timeout=30).close()
+        with subprocess.Popen(reading(one), stderr=subprocess.DEVNULL) as first:
+            endpoint.wait(40)
+            os.kill(workers_of(first.pid)[0], signal.SIGKILL)
+            while b"samples.jsonl" not in fetched(f"{server.url}/runs?list-type=2&prefix=ads/shards"):
+                assert first.poll() is None
+                time.sleep(0.2)
+            first.kill()
+        shutil.rmtree(one)
+        before = len(endpoint.requests)
+        watched = subprocess.run(command("watch", "s3://runs/ads", "--json"), capture_output=True, check=True)
+        read, under_way = (json.loads(watched.stdout)[name] for name in ("read", "under_way"))
+        assert 0 < read < 60
+        assert under_way, "a shard goes on in its middle"
+
+        done = subprocess.run(reading(other), capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert "60 of 60 images, 2 of 2 shards." in done.stderr
+        assert asked_twice(endpoint) <= before - read * CALLS
+        assert not [*other.rglob("samples.jsonl")], "what is done takes no room on the disk of a worker"
+        subprocess.run([*command("merge", "s3://runs/ads"), "--out", str(tmp_path / "merged")], check=True)
+    subprocess.run([*command_for(corpus, "run"), "--quiet", "--out", str(tmp_path / "alone")], check=True)
+    assert same_answers(tmp_path / "merged", tmp_path / "alone")
+    assert Run.open(tmp_path / "merged").totals == Run.open(tmp_path / "alone").totals
+
+
+def workers_of(command: int) -> list[int]:
+    found = subprocess.run(
+        ["pgrep", "-P", str(command), "-f", "spawn_main"], capture_output=True, text=True, check=True
+    )
+    return [int(pid) for pid in found.stdout.split()]
+
+
+def fetched(address: str) -> bytes:
+    with urllib.request.urlopen(address, timeout=30) as reply:
+        return reply.read()
 
 
 def command_for(corpus: Corpus, *words: str) -> list[str]:
