@@ -13,7 +13,9 @@ import os
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from socket import create_connection
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from askance.errors import AskanceError, ConfigError, StoreError, UsageError, optional_library
 from askance.images import Image
@@ -33,6 +35,8 @@ ON_GPU = frozenset({"hf", "vllm"})
 """Providers whose models run in the process of a worker, on a GPU where there is one."""
 PICTURES: Mapping[str, str] = {"image": "image"}
 """Columns of a data set that has nothing but pictures."""
+KNOCKS_FOR = 5.0
+"""Seconds that the machine at an address of Ray has to take a connection."""
 ANSWERS_WITHIN = 60.0
 """Seconds that the coordinator has for an answer; it is begun again where it has died."""
 
@@ -83,6 +87,7 @@ class RayWorkers:
         address = self.address or os.environ.get("RAY_ADDRESS")
         if address is None:  # its ports are at the loopback alone, as where Ray offers no clusters
             os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+        _check_reachable(address)
         ray = optional_library("ray", "ray")
         data = optional_library("ray.data", "ray")
         if not ray.is_initialized():
@@ -108,6 +113,23 @@ class RayWorkers:
             return self.gpus or None
         local = any(model.id.provider in ON_GPU and not model.id.endpoint for model in models)
         return 1.0 if local and optional_library("ray").cluster_resources().get("GPU") else None
+
+
+def _check_reachable(address: str | None) -> None:
+    """Knocks at an address of Ray, which itself waits for most of a minute.
+
+    Raises:
+        ConfigError: nobody is there.
+    """
+    where = urlsplit(address if "://" in (address or "") else f"ray://{address}")
+    try:
+        if address and where.hostname and (port := where.port):
+            create_connection((where.hostname, port), timeout=KNOCKS_FOR).close()
+    except (OSError, ValueError) as error:
+        raise ConfigError(
+            f"There is no Ray cluster at {address!r}: {error}.",
+            hint="`ray start --head` on that machine begins one; its port for clients is 10001, ray://HOST:10001.",
+        ) from error
 
 
 def map_dataset(

@@ -10,6 +10,7 @@ from askance.cli.scale import workers_named
 from askance.errors import UsageError
 from askance.scale import LocalWorkers, RayWorkers
 from tests.cli.command import Command
+from tests.faults.run import picture
 
 
 @pytest.mark.parametrize(
@@ -40,6 +41,21 @@ def test_a_table_without_the_column(askance: Command, tmp_path: Path) -> None:
         "has no column 'image'.\n  → Say which column has the pictures: --column image=NAME. It has 'path'" in ran.err
     )
     assert not (tmp_path / "corpus").exists()
+
+
+@pytest.mark.parametrize("table", ["s3://pics/list.parquet", "https://example.org/list.csv"])
+def test_a_table_at_an_address(table: str, askance: Command, tmp_path: Path) -> None:
+    ran = askance("scale", "run", "verbalize", table, "--out", str(tmp_path / "corpus"), "--vlm", "demo")
+    assert ran.code == 2
+    assert f"The table '{table}' is not on this disk.\n  → Download it first." in ran.err
+
+
+def test_a_cluster_that_is_not_there(askance: Command, tmp_path: Path) -> None:
+    (tmp_path / "cup.png").write_bytes(picture(0).data)
+    words = ("--vlm", "demo", "--out", str(tmp_path / "corpus"), "--ray", "--address", "ray://127.0.0.1:9")
+    ran = askance("scale", "run", "verbalize", str(tmp_path / "cup.png"), *words)
+    assert ran.code == 2
+    assert "There is no Ray cluster at 'ray://127.0.0.1:9': [Errno 111] Connection refused.\n  → `ray start" in ran.err
 
 
 def test_a_folder_that_is_no_corpus(askance: Command, tmp_path: Path) -> None:
