@@ -334,7 +334,7 @@ def _status_lines(status: CorpusStatus) -> Iterator[str]:
     cost = "of unknown cost" if status.dollars is None else money(status.dollars)
     each = f", {status.calls / status.dollars:,.0f} a dollar" if status.dollars else ""
     asked = status.calls + status.replayed
-    share = f" ({status.replayed / asked:.0%})" if asked else ""
+    share = f" ({100 * status.replayed / asked:.0f} %)" if asked else ""
     yield f"{many(status.calls, 'call')} ({cost}{each}), {many(status.replayed, 'answer')} on record{share}."
     if status.lost is not None and status.lost.calls:
         dollars = f" ({money(status.lost.dollars)})" if status.lost.dollars else ""
@@ -346,7 +346,8 @@ def _status_lines(status: CorpusStatus) -> Iterator[str]:
     if status.bytes_per_picture:
         yield f"{status.bytes_per_picture / 1000:.3g} kB of records an image."
     if status.straggler_ratio is not None and status.idle is not None:
-        yield f"Slowest shards: {status.straggler_ratio:.2g} × the median. Workers without a shard: {status.idle:.0%}."
+        idle = f"{100 * status.idle:.0f} %"
+        yield f"Slowest shards: {status.straggler_ratio:.2g} × the median. Workers without a shard: {idle}."
     slow = [each for each in status.under_way if status.median is not None and each.quiet > SLOW * status.median]
     for each in slow[:5]:
         yield f"Shard {each.shard:05}: {each.read:,} of {each.of:,} images, none for {duration(each.quiet)}."

@@ -6,6 +6,7 @@ import json
 import math
 import multiprocessing
 import os
+import re
 import resource
 import shutil
 import signal
@@ -13,7 +14,6 @@ import subprocess
 import sys
 import time
 import types
-import urllib.error
 import urllib.request
 from base64 import b64encode
 from collections.abc import Iterator
@@ -210,19 +210,25 @@ def test_a_machine_that_is_lost_leaves_its_shards_on_object_storage(
         for name, value in {**settings, "DEFAULT_REGION": "us-east-1"}.items():
             monkeypatch.setenv(f"AWS_{name}", value)
         urllib.request.urlopen(urllib.request.Request(f"{server.url}/runs", method="PUT"), timeout=30).close()
+        endpoint.delay = 0.3
         with subprocess.Popen(reading(one), stderr=subprocess.DEVNULL) as first:
             endpoint.wait(40, timeout=240)  # the environment may be new, and is compiled first
             os.kill(workers_of(first.pid)[0], signal.SIGKILL)
-            while uploaded(server.url) <= CALLS:
+            while not listed(server.url) >= {"samples.jsonl", "calls.jsonl"}:
                 assert first.poll() is None
                 time.sleep(0.2)
             first.kill()
+        endpoint.delay = 0.01
         shutil.rmtree(one)
         before = len(endpoint.requests)
         watched = subprocess.run(command("watch", "s3://runs/ads", "--json"), capture_output=True, check=True)
         (under_way, *_) = json.loads(watched.stdout)["under_way"]
         assert 0 < under_way["read"] < under_way["of"]
-        on_record = uploaded(server.url)
+        count = "import fsspec; files = fsspec.open_files('s3://runs/ads/shards/*/calls.jsonl', 'rb')\n"
+        count += "print(sum(len(cassette.readlines()) for cassette in map(lambda file: file.open(), files)))"
+        counted = subprocess.run([str(storage_python), "-c", count], capture_output=True, check=True)
+        on_record = int(counted.stdout)
+        assert on_record >= CALLS
 
         done = subprocess.run(reading(other), capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
@@ -242,14 +248,10 @@ def workers_of(command: int) -> list[int]:
     return [int(pid) for pid in found.stdout.split()]
 
 
-def uploaded(address: str) -> int:
-    """Records that two shards have in the bucket."""
-    records = 0
-    for number in range(2):
-        cassette = f"{address}/runs/ads/shards/{number:05}/calls.jsonl"
-        with suppress(urllib.error.HTTPError), urllib.request.urlopen(cassette, timeout=30) as reply:
-            records += reply.read().count(b"\n")
-    return records
+def listed(address: str) -> set[str]:
+    """Names of the files that shards have in the bucket."""
+    with urllib.request.urlopen(f"{address}/runs?list-type=2&prefix=ads/shards", timeout=30) as reply:
+        return set(re.findall(r"([^/]+)</Key>", reply.read().decode()))
 
 
 def command_for(corpus: Corpus, *words: str) -> list[str]:
