@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from askance.errors import BadImage
 from askance.evals.picture_run import PictureRun, name_of, questions_form, samples_form
-from askance.evals.run_folder import RunFolder, calls_of
+from askance.evals.run_folder import RunFolder, calls_of, records_of
 from askance.evals.solver import ChainSolver, prompt_files
 from askance.images import Image
 from askance.models import run_sync
@@ -75,17 +75,21 @@ def open_folder(
         chain: reads the pictures.
         configuration: of the run.
         pictures: those of the run; one that is not among them is looked for at the path that is its name.
-        records: a line without its records there is not valid; None asks for none.
+        records: a line is valid whose records are there, or in the folder; None asks for none.
 
     Raises:
         UsageError: it holds another run, or something else.
         StoreError: another process is writing it, or it cannot be written.
     """
     files = {name_of(picture): picture if isinstance(picture, Path) else picture.file for picture in pictures}
+    own = records_of(path)
 
     def keeps(line: Mapping[str, Any]) -> bool:
-        keys = {*calls_of(line)} if records is not None else set[str]()
-        return _same_picture(line, files=files) and (records is None or len(records.get_all(keys)) == len(keys))
+        lacking = {*calls_of(line)} if records is not None else set[str]()
+        for holder in (records, own):
+            if lacking and holder is not None:
+                lacking -= holder.get_all(lacking).keys()
+        return not lacking and _same_picture(line, files=files)
 
     folder = RunFolder(path, configuration, keeps=keeps)
     folder.keep_prompts(prompt_files(chain.nodes))

@@ -20,7 +20,6 @@ from askance.evals.run_format import COUNTERS, DESCRIPTION, PROMPTS, SAMPLES
 from askance.models.counters import Counters, counts_form
 from askance.replay import merge, open_records
 from askance.scale.shards import Receipt, ShardedCorpus
-from askance.scale.storage import is_address
 
 if TYPE_CHECKING:
     from askance.evals.picture_run import PictureKey
@@ -125,7 +124,8 @@ def merge_corpus(corpus: ShardedCorpus, out: Path, *, on_line: Callable[[int], N
         files: dict[str, Path | None] = {}
         for row in in_order(*map(corpus.rows, corpus.numbers), key=lambda row: row.number):
             pictures[NamedPicture(row.name, None, question=row.question)] = row.options
-            files[row.name] = None if row.file is None or is_address(corpus.place) else corpus.file(row)
+            lasts = corpus.storage.path is not None or Path(row.file or "").is_absolute()
+            files[row.name] = corpus.file(row) if lasts else None
         configuration = {**corpus.configuration, "samples": samples_form(pictures), **questions_form(pictures)}
         for each in folders:
             merge(records_of(each), records)

@@ -322,7 +322,7 @@ def cut_corpus(
         StoreError: another process cuts it, or it cannot be written.
     """
     storage = Storage(place)
-    if storage.exists(DESCRIPTION):
+    if storage.read(DESCRIPTION) is not None:
         return _same(ShardedCorpus(place), {**configuration, "list": listing}, shards)
     if not {*storage.names()} <= {LISTS, LOCK}:
         raise UsageError(f"{storage.place!r} holds something that is no corpus.", hint="Give a new or empty folder.")

@@ -47,14 +47,6 @@ class Storage:
         self.place = str(self.path or place).rstrip("/")
         self._known: dict[str, tuple[str, Any]] = {}
 
-    def __repr__(self) -> str:
-        return f"Storage({self.place!r})"
-
-    def exists(self, name: str) -> bool:
-        """Whether there is a file or a folder of this name."""
-        with self._faults("read"):
-            return self._files.exists(self._at(name))
-
     def names(self, folder: str = "") -> list[str]:
         """What is in a folder; nothing where there is none."""
         return [name.rpartition("/")[2] for name in self._listed(folder)]

@@ -49,7 +49,7 @@ def test_shards_at_an_address_are_the_run_of_one_process(endpoint: FakeEndpoint,
     assert status.bytes_per_picture is not None
     assert status.bytes_per_picture > 1000
     assert not [*(tmp_path / "store").rglob("samples.jsonl")], "what is done takes no room on the disk of a worker"
-    assert not shards.storage.exists(LOCK)
+    assert shards.storage.read(LOCK) is None
 
     merge_corpus(shards, tmp_path / "merged")
     assert same_answers(tmp_path / "merged", corpus.alone())
