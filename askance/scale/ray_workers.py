@@ -121,10 +121,12 @@ def _check_reachable(address: str | None) -> None:
     Raises:
         ConfigError: nobody is there.
     """
-    where = urlsplit(address if "://" in (address or "") else f"ray://{address}")
+    if address is None:
+        return
     try:
-        if address and where.hostname and (port := where.port):
-            create_connection((where.hostname, port), timeout=KNOCKS_FOR).close()
+        where = urlsplit(address if "://" in address else f"ray://{address}")
+        if where.hostname and where.port:  # else it is a word such as `auto`
+            create_connection((where.hostname, where.port), timeout=KNOCKS_FOR).close()
     except (OSError, ValueError) as error:
         raise ConfigError(
             f"There is no Ray cluster at {address!r}: {error}.",
