@@ -157,6 +157,8 @@ class Storage:
             UsageError: there are no such addresses.
         """
         fsspec = optional_library("fsspec")
+        if self.path is not None:
+            return fsspec.filesystem("file"), self.place
         try:
             files, root = fsspec.url_to_fs(self.place, use_listings_cache=False)
         except ImportError as error:
