@@ -8,9 +8,11 @@ import pytest
 
 from askance.cli.scale import workers_named
 from askance.errors import UsageError
+from askance.replay import Budget, Cost, SqliteLedger
 from askance.scale import LocalWorkers, RayWorkers
 from tests.cli.command import Command
 from tests.faults.run import picture
+from tests.scale.corpus import Corpus
 
 
 @pytest.mark.parametrize(
@@ -62,6 +64,17 @@ def test_a_folder_that_is_no_corpus(askance: Command, tmp_path: Path) -> None:
     for words in (("watch", str(tmp_path), "--once"), ("merge", str(tmp_path), "--out", str(tmp_path / "run"))):
         ran = askance("scale", *words)
         assert (ran.code, "holds no corpus that was cut into shards" in ran.err) == (2, True)
+
+
+def test_calls_that_were_lost_are_said(askance: Command, tmp_path: Path) -> None:
+    """Two were under way when their worker ended."""
+    corpus = Corpus(url="http://127.0.0.1:9/v1", home=tmp_path).cut()
+    assert corpus.ledger is not None
+    ledger = SqliteLedger(corpus.ledger, Budget(calls=10))
+    ledger.reserve(Cost(calls=2))
+    ledger.close()
+    ran = askance("scale", "watch", corpus.place, "--once")
+    assert "\n2 calls lost with workers that died; so many may be paid twice.\n" in ran.out
 
 
 @pytest.mark.parametrize("workers", ["many", "0", "ray:0", "ray:", "4:ray", "-1", ""])
