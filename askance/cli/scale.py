@@ -135,7 +135,9 @@ class CorpusOptions(ChainOptions):
     ray: Annotated[
         bool, typer.Option("--ray", help="The workers are actors of a Ray cluster; by default it begins here.")
     ] = False
-    address: Annotated[str | None, typer.Option(help="Of a Ray cluster: ray://HOST:10001; with --ray.")] = None
+    address: Annotated[
+        str | None, typer.Option(help="Of the Ray cluster of this machine: auto or HEAD:6379; with --ray.")
+    ] = None
     gpus: Annotated[
         float | None,
         typer.Option(min=0, help="Of each worker of Ray; by default 1 for models that run in it, if there are any."),

@@ -15,7 +15,6 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from socket import create_connection
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from askance.errors import AskanceError, ConfigError, StoreError, UsageError, optional_library
 from askance.images import Image
@@ -47,7 +46,7 @@ class RayWorkers:
 
     Args:
         count: how many there are, at most.
-        address: of the cluster, `ray://HOST:10001` or `auto`; None is that of `RAY_ADDRESS`, else one that begins on
+        address: of the cluster, whose machine this is: `auto` or `HEAD:6379`; None is that of `RAY_ADDRESS`, else one that begins on
             this machine, at the loopback alone.
         gpus: of each worker; None is 1 for models that run in the process, where the cluster has GPUs.
     """
@@ -61,6 +60,7 @@ class RayWorkers:
 
         Raises:
             MissingExtra: Ray is not installed.
+            UsageError: the address is one of Ray's client.
             ConfigError: there is no cluster at the address.
         """
         ray = self.begin()
@@ -80,6 +80,7 @@ class RayWorkers:
 
         Raises:
             MissingExtra: it is not installed.
+            UsageError: the address is one of Ray's client.
             ConfigError: there is no cluster at the address.
         """
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -87,7 +88,8 @@ class RayWorkers:
         address = self.address or os.environ.get("RAY_ADDRESS")
         if address is None:  # its ports are at the loopback alone, as where Ray offers no clusters
             os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
-        _check_reachable(address)
+        else:
+            _check_address(address)
         ray = optional_library("ray", "ray")
         data = optional_library("ray.data", "ray")
         if not ray.is_initialized():
@@ -115,22 +117,26 @@ class RayWorkers:
         return 1.0 if local and optional_library("ray").cluster_resources().get("GPU") else None
 
 
-def _check_reachable(address: str | None) -> None:
-    """Knocks at an address of Ray, which itself waits for most of a minute.
+def _check_address(address: str) -> None:
+    """Knocks at an address, since Ray itself waits for most of a minute.
 
     Raises:
+        UsageError: it is one of Ray's client, by which Ray Data does not run.
         ConfigError: nobody is there.
     """
-    if address is None:
-        return
+    if address.startswith("ray://"):
+        raise UsageError(
+            f"{address!r} is an address of Ray's client, by which Ray Data does not run.",
+            hint="Run the command on a machine of the cluster, with `--address auto` or HEAD:6379.",
+        )
+    host, _, port = address.rpartition(":")
     try:
-        where = urlsplit(address if "://" in address else f"ray://{address}")
-        if where.hostname and where.port:  # else it is a word such as `auto`
-            create_connection((where.hostname, where.port), timeout=KNOCKS_FOR).close()
-    except (OSError, ValueError) as error:
+        if host and port.isdecimal():  # else it is a word such as `auto`
+            create_connection((host, int(port)), timeout=KNOCKS_FOR).close()
+    except (OSError, OverflowError) as error:
         raise ConfigError(
             f"There is no Ray cluster at {address!r}: {error}.",
-            hint="`ray start --head` on that machine begins one; its port for clients is 10001, ray://HOST:10001.",
+            hint="`ray start --head` on that machine begins one, and says its address.",
         ) from error
 
 

@@ -18,7 +18,7 @@ from tests.scale.corpus import Corpus
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--address", "ray://head:10001"), "`--address` and `--gpus` are for workers of Ray.\n  → Add `--ray`"),
+        (("--address", "auto"), "`--address` and `--gpus` are for workers of Ray.\n  → Add `--ray`"),
         (("--mode", "live"), "so shards could not keep what was answered."),
         (("--options", "options.txt"), "`askance run verbalize` takes no --options."),
         (("--goal", "choose"), "`askance scale run verbalize` takes no --goal."),
@@ -52,12 +52,19 @@ def test_a_table_at_an_address(table: str, askance: Command, tmp_path: Path) -> 
     assert f"The table '{table}' is not on this disk.\n  → Download it first." in ran.err
 
 
-def test_a_cluster_that_is_not_there(askance: Command, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("127.0.0.1:9", "There is no Ray cluster at '127.0.0.1:9': [Errno 111] Connection refused.\n  → `ray start"),
+        ("ray://head:10001", "by which Ray Data does not run.\n  → Run the command on a machine of the cluster"),
+    ],
+)
+def test_a_cluster_that_is_not_there(address: str, message: str, askance: Command, tmp_path: Path) -> None:
     (tmp_path / "cup.png").write_bytes(picture(0).data)
-    words = ("--vlm", "demo", "--out", str(tmp_path / "corpus"), "--ray", "--address", "ray://127.0.0.1:9")
+    words = ("--vlm", "demo", "--out", str(tmp_path / "corpus"), "--ray", "--address", address)
     ran = askance("scale", "run", "verbalize", str(tmp_path / "cup.png"), *words)
     assert ran.code == 2
-    assert "There is no Ray cluster at 'ray://127.0.0.1:9': [Errno 111] Connection refused.\n  → `ray start" in ran.err
+    assert message in ran.err
 
 
 def test_a_folder_that_is_no_corpus(askance: Command, tmp_path: Path) -> None:
