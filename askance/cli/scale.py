@@ -136,7 +136,7 @@ class CorpusOptions(ChainOptions):
         bool, typer.Option("--ray", help="The workers are actors of a Ray cluster; by default it begins here.")
     ] = False
     address: Annotated[
-        str | None, typer.Option(help="Of the Ray cluster of this machine: auto or HEAD:6379; with --ray.")
+        str | None, typer.Option(help="Of the Ray cluster that this machine belongs to: auto, HEAD:6379; with --ray.")
     ] = None
     gpus: Annotated[
         float | None,

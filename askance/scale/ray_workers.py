@@ -46,8 +46,8 @@ class RayWorkers:
 
     Args:
         count: how many there are, at most.
-        address: of the cluster, whose machine this is: `auto` or `HEAD:6379`; None is that of `RAY_ADDRESS`, else one that begins on
-            this machine, at the loopback alone.
+        address: of the cluster that this machine belongs to, `auto` or `HEAD:6379`; None is that of `RAY_ADDRESS`,
+            else one that begins on this machine, at the loopback alone.
         gpus: of each worker; None is 1 for models that run in the process, where the cluster has GPUs.
     """
 
