@@ -174,7 +174,8 @@ class PlainReply:
     def _is_cut(self, at: int, end: int) -> bool:
         """Whether the reply ends where a value does, and breaks off: a bracket is open, or a list has but a number."""
         signs = "".join(word.signs for word in self.words[at : end + 1])
-        numbered = at > 0 and at + 1 == end and self.words[at].text.isdecimal() and self.signs(end)[0] in ".)"
+        signed = self.signs(end).startswith((".", ")"))
+        numbered = at > 0 and at + 1 == end and self.words[at].text.isdecimal() and signed
         opened = signs.count("(") > signs.count(")")
         return end == self.end and (opened or (numbered and "\n" in self.signs(at)))
 
@@ -349,8 +350,10 @@ class PlainReply:
 
     def _past_remark(self, at: int) -> int:
         """The place behind a remark in brackets that neither denies nor doubts nor names an option; else the place."""
+        if self.signs(at).lstrip(")") != "(":
+            return at
         end = self.until(")(\n", at)
-        remark = self.signs(at).lstrip(")") == "(" and self.signs(end)[0] == ")" and end <= at + _LONGEST_REMARK
+        remark = self.signs(end).startswith(")") and end <= at + _LONGEST_REMARK
         if not remark or self.says("deny", at, end) or any(word.text.isdecimal() for word in self.words[at:end]):
             return at
         return at if self.places_named(at, end) else end

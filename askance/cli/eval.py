@@ -500,6 +500,7 @@ def _examples(names: tuple[str, ...]) -> str:
 
 @app.command()
 def table(
+    context: typer.Context,
     folders: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs, or a folder of such.")],
     metric: Annotated[
         list[str] | None,
@@ -526,6 +527,7 @@ def table(
 
     LaTeX needs the package booktabs; with a caption or a label it is a whole `table`, with the notes below it.
     """
+    Process.of(context).without_langchain()
     from askance.evals.analysis.marked_table import marked_table
     from askance.evals.run import Run
     from askance.evals.tables import rendered

@@ -59,11 +59,8 @@ _COMMANDS: Mapping[str, str] = {
 }
 """Module and name of every command, or group of commands, in the order in which help lists them."""
 
-_WITHOUT_LANGCHAIN = (
-    *("demo", "init", "blame", "watch", "report", "export"),
-    *("store", "negatives", "data", "judge", "index", "newyorker", "sherlock", "scale", "mcp", "train"),
-)
-"""Commands that leave LangChain out, since they compose nothing of the user's; `run` and `eval` look at what is run."""
+_LOOK_AT_WHAT_IS_RUN = ("run", "eval")
+"""Commands that load LangChain where code of the user's may compose with it; all others leave it out."""
 
 
 def _version(wanted: bool) -> None:
@@ -134,7 +131,7 @@ def _run_command(arguments: list[str] | None, process: Process) -> int:
     try:
         print_warnings()
         words = sys.argv[1:] if arguments is None else arguments
-        if words and words[0] in _WITHOUT_LANGCHAIN:
+        if words and words[0] not in _LOOK_AT_WHAT_IS_RUN:
             process.without_langchain()
         command = command_line(words)
         with whole_words() if os.environ.get("_ASKANCE_COMPLETE") == "complete_bash" else nullcontext():

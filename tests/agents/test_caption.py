@@ -433,6 +433,12 @@ def test_the_time_of_a_reading_grows_with_the_length(unit: str) -> None:
     assert took[1] < 0.03 + 24 * took[0]  # 64 times where it grew with the square
 
 
+@pytest.mark.parametrize("words", [20, 150])
+def test_a_reply_that_breaks_off_in_a_bracket_is_unreadable_at_any_length(words: int) -> None:
+    with pytest.raises(Unreadable, match="no answer of the form"):
+        read_answer("A (" + "word " * words, CAPTIONS, single=True, lettered=True)
+
+
 @given(st.text(alphabet="ABCDE abcde.,:?!()'\n1", max_size=40))
 def test_any_letters_are_read_or_unreadable(text: str) -> None:
     with suppress(Unreadable):

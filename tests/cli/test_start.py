@@ -42,11 +42,14 @@ def test_the_demo_loads_neither(monkeypatch: pytest.MonkeyPatch, form: tuple[str
     assert loaded("demo", *form) & HEAVY == set()
 
 
-def test_a_report_does_without_langchain(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.parametrize("words", [("report", "--out", "page.html"), ("eval", "table")], ids=" ".join)
+def test_what_is_made_of_runs_does_without_langchain(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: tuple[str, ...]
+) -> None:
     run = plain_run(tmp_path / "run")
     monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")
 
-    assert "langchain_core" not in loaded("report", str(run.path), "--out", str(tmp_path / "page.html"))
+    assert "langchain_core" not in loaded(*words, str(run.path))
 
 
 def test_with_and_without_langchain_the_lines_are_the_same(

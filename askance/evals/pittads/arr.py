@@ -25,9 +25,8 @@ from askance.agents import ChoiceMode, choose_action_reasons
 from askance.agents.negative_writer import KINDS
 from askance.chains import ANSWERS, DESCRIPTION, Chain, verbalize
 from askance.evals.baselines import expected_figures
-from askance.evals.negatives.option_sets import read_sidecar, sidecar_of
 from askance.evals.part import Answerer, Part, Question
-from askance.evals.pittads.dataset import Ad, Contents, Negatives, PittAds
+from askance.evals.pittads.dataset import Ad, Negatives, PittAds
 from askance.evals.pittads.task import AdModel, AdsTask
 from askance.evals.sample import Sample
 from askance.evals.suite.any_solver import BASELINES, AnySolver
@@ -45,7 +44,6 @@ from askance.evals.suite.context import TOOLS, ParsedContext, parse_context
 from askance.evals.suite.option_orders import Orders
 from askance.evals.suite.ranker import WEIGHT, FusionContext, FusionSolver, Texts, parts_of
 from askance.evals.suite.shots import SHOTS_NOTE, Examples
-from askance.evals.suite.statements import hard_kind, read_qa
 from askance.models import EmbedderLike, ScorerLike, get_embedder, get_scorer
 
 if TYPE_CHECKING:
@@ -387,38 +385,18 @@ WITH_OPTIONS: Mapping[str, Callable[[Ad], bool]] = {"without a true and a wrong 
 def kinds_of(data: PittAds) -> KindsOf:
     """A function that gives the kind of each option of an ad, `true` for the true ones.
 
-    Wrong options of the data set's own file are statements of other images. In another file, the kind of a negative
-    comes from `negatives.jsonl` beside the file, from the name of the file, from a file of one kind beside it or in the
-    folder, or from the data set's own options. Otherwise it is unknown.
+    Wrong options of the data set's own file are statements of other images. In another file, files say what they are
+    (`Contents.negative_kinds`). Otherwise the kind is unknown.
     """
     contents = data.contents
-    named = contents.qa.path if contents.qa is not None and contents.qa_is_named else None
-    known: dict[tuple[str, str], str] = {} if named is None else dict(_known(contents, named))
-    otherwise = OTHER if named is None else UNKNOWN
+    known = contents.negative_kinds
+    otherwise = UNKNOWN if contents.qa_is_named else OTHER
 
     def kinds(ad: Ad) -> Mapping[str, str]:
-        return {text: TRUE if text in ad.true else known.get((ad.id, text), otherwise) for text in ad.options}
+        named = ((text, known.get((ad.id, text), otherwise)) for text in ad.options)
+        return {text: TRUE if text in ad.true else kind if kind in NEGATIVE_KINDS else UNKNOWN for text, kind in named}
 
     return kinds
-
-
-def _known(contents: Contents, path: Path) -> Iterator[tuple[tuple[str, str], str]]:
-    """Image and text, and the kind; more certain kinds come later and replace earlier ones."""
-    records = read_qa(path).records
-    true = {text for record in records.values() for text in record.true}
-    yield from (((key, text), OTHER) for key, each in records.items() for text in each.negatives if text in true)
-    yield from _in_file(contents.layout.first("statements"), OTHER)
-    for file in (*contents.layout.of("hard negatives"), *sorted(path.parent.glob("*_hard_QA_*.json")), path):
-        yield from _in_file(file, hard_kind(file))
-    sidecar = sidecar_of(path)
-    for place, negative in () if sidecar is None else read_sidecar(sidecar).items():
-        yield place, negative.kind if negative.kind in NEGATIVE_KINDS else UNKNOWN
-
-
-def _in_file(path: Path | None, kind: str | None) -> Iterator[tuple[tuple[str, str], str]]:
-    if path is not None and kind not in {None, "all"}:
-        for key, record in read_qa(path).records.items():
-            yield from (((key, text), str(kind)) for text in record.negatives)
 
 
 def options_notes(data: PittAds, samples: Iterable[Sample]) -> tuple[str, ...]:

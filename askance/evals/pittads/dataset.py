@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar, get_args
 
 from askance.amounts import first_few, many
 from askance.errors import BadData, UsageError
+from askance.evals.negatives.option_sets import read_sidecar, sidecar_of
 from askance.evals.pittads.annotations import (
     Annotations,
     Listed,
@@ -31,6 +32,7 @@ from askance.evals.pittads.descriptions import (
     read_descriptions,
 )
 from askance.evals.pittads.layout import STATEMENTS, Layout, Part, Pictures
+from askance.evals.suite.choice import OTHER
 from askance.evals.suite.files import Problems, note
 from askance.evals.suite.image_keys import key_order
 from askance.evals.suite.selection import SMALL_SET, checked_ids, draw_ids, read_ids
@@ -128,6 +130,28 @@ class Contents:
     def descriptions(self) -> Mapping[DescriptionPart, Descriptions]:
         """Published verbalizations, exactly as written."""
         return one_of_each(map(read_descriptions, self._descriptions))
+
+    @cached_property
+    def negative_kinds(self) -> Mapping[tuple[str, str], str | None]:
+        """By image and text, the kind of a negative in the named file of statements; None where its sidecar has none.
+
+        That is `negatives.jsonl` beside it; else the name of the file, of one of a single kind beside it or in the
+        folder; else the data set's own options. It is empty if no file is named.
+        """
+        return {} if self._qa is None else dict(self._told_kinds(self._qa))
+
+    def _told_kinds(self, path: Path) -> Iterator[tuple[tuple[str, str], str | None]]:
+        """Image and text, and the kind; more certain kinds come later and replace earlier ones."""
+        records = read_qa(path).records
+        true = {text for record in records.values() for text in record.true}
+        yield from (((key, text), OTHER) for key, each in records.items() for text in each.negatives if text in true)
+        kinds = [(file, hard_kind(file)) for file in (*self.layout.of("hard negatives"), *_of_one_kind(path), path)]
+        for file, kind in [(self.layout.first("statements"), OTHER), *kinds]:
+            if file is not None and kind not in {None, "all"}:
+                for key, record in read_qa(file).records.items():
+                    yield from (((key, text), kind) for text in record.negatives)
+        if (sidecar := sidecar_of(path)) is not None:
+            yield from ((place, negative.kind) for place, negative in read_sidecar(sidecar).items())
 
     @cached_property
     def _annotations_by_part(self) -> Mapping[Part, tuple[Mapping[str, Votes], Mapping[str, Listed]]]:
@@ -348,7 +372,8 @@ class PittAds:
         statements = None if qa is None else placed(Path(qa), layout.folder)
         if negatives == "hard":
             statements = _hard(layout)
-        beside = tuple(path for path in (statements, *named) if path is not None and path.exists())
+        kinds = [] if statements is None else [*_of_one_kind(statements), sidecar_of(statements)]
+        beside = [path for path in (statements, *kinds, *named) if path is not None and path.exists()]
         stamp = (*layout.stamp, *((str(path), path.stat().st_mtime_ns) for path in beside))
         contents = _contents((layout.folder, statements, named), stamp)
         return cls(contents, which=which, listed=listed_ids(ids), seed=seed if small else None)
@@ -424,6 +449,11 @@ def _contents(key: tuple[Path, Path | None, tuple[Path, ...]], stamp: tuple[obje
     """The files of a folder, read once for all tasks of a process, and again where the stamp is another."""
     folder, qa, descriptions = key
     return Contents(Layout.find(folder), qa=qa, descriptions=descriptions)
+
+
+def _of_one_kind(path: Path) -> list[Path]:
+    """The files of negatives of one kind that stand beside a file of statements."""
+    return sorted(path.parent.glob("*_hard_QA_*.json"))
 
 
 def _hard(layout: Layout) -> Path:
