@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from threading import Event, Thread
 from typing import Any, TypeVar
 
-from askance.errors import MissingExtra, StoreError, UsageError, boundary, optional_library
+from askance.errors import MissingExtra, StoreError, UsageError, boundary
 from askance.evals.run_folder import write_whole
 
 T = TypeVar("T")
@@ -156,11 +156,13 @@ class Storage:
             MissingExtra: the package for such addresses is not installed.
             UsageError: there are no such addresses.
         """
-        fsspec = optional_library("fsspec")
+        import fsspec  # pyright: ignore[reportMissingTypeStubs]
+
+        library: Any = fsspec
         if self.path is not None:
-            return fsspec.filesystem("file"), self.place
+            return library.filesystem("file"), self.place
         try:
-            files, root = fsspec.url_to_fs(self.place, use_listings_cache=False)
+            files, root = library.url_to_fs(self.place, use_listings_cache=False)
         except ImportError as error:
             kind = self.place.partition("://")[0]
             raise MissingExtra(
