@@ -188,7 +188,7 @@ class PictureFinder:
     @cached_property
     def _tables(self) -> Mapping[str, DataTable]:
         """The tables among what is named."""
-        named = [name for name in self.named if not _is_address(name) and data_table.names_data_table(name)]
+        named = [name for name in self.named if data_table.names_data_table(name)]
         offline, stream = self.fetch == "never", self.limit is not None
         return {name: data_table.open_data_table(name, offline=offline, stream=stream) for name in named}
 

@@ -51,7 +51,9 @@ app = command_group("A corpus too large for one process: what it takes, and work
 SLOW = 3.0
 """Shards without a new line for so many times what the median shard takes are named."""
 
-CorpusArgument = Annotated[Path, typer.Argument(metavar="CORPUS", help="Folder that `scale run` was given by --out.")]
+CorpusArgument = Annotated[
+    str, typer.Argument(metavar="CORPUS", help="Folder or address that `scale run` was given by --out.")
+]
 
 
 @app.command("plan")
@@ -121,13 +123,21 @@ class CorpusOptions(ChainOptions):
     """The options of one `askance scale run` beside those of its calls; None is not given."""
 
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="Folder of the corpus, which all workers reach by this path.")
+        str,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="CORPUS",
+            help="Folder of the corpus, which all workers reach by this path; or object storage: s3://BUCKET/NAME.",
+        ),
     ]
     workers: Annotated[int, typer.Option(min=1, help="How many read shards, each in a process of its own.")] = 2
     ray: Annotated[
         bool, typer.Option("--ray", help="The workers are actors of a Ray cluster; by default it begins here.")
     ] = False
-    address: Annotated[str | None, typer.Option(help="Of a Ray cluster: ray://HOST:10001; with --ray.")] = None
+    address: Annotated[
+        str | None, typer.Option(help="Of the Ray cluster that this machine belongs to: auto, HEAD:6379; with --ray.")
+    ] = None
     gpus: Annotated[
         float | None,
         typer.Option(min=0, help="Of each worker of Ray; by default 1 for models that run in it, if there are any."),
@@ -135,6 +145,12 @@ class CorpusOptions(ChainOptions):
     shards: Annotated[
         int | None, typer.Option(min=1, help="Into how many shards the corpus is cut; by default 100.")
     ] = None
+    keep_every: Annotated[
+        float,
+        typer.Option(
+            min=1, help="Seconds between two copies of a shard's records: what is lost at most with a worker's disk."
+        ),
+    ] = 300.0
 
 
 @app.command("run", cls=ChainCommand, epilog=HELP)
@@ -216,7 +232,11 @@ class _CorpusReading:
         if progress is not None:
             progress.count("images", read, self._corpus.pictures)
         reader = ShardReader(
-            chain=self.chain, corpus=options.out.absolute(), fetch=fetch_of(self.calls), batch=options.batch
+            chain=self.chain,
+            corpus=self._corpus.place,
+            fetch=fetch_of(self.calls),
+            batch=options.batch,
+            kept_every=options.keep_every,
         )
         return read_corpus(self._corpus, reader, self._workers, ledger=ledger, on_receipt=tell)
 
@@ -314,11 +334,22 @@ def _status_lines(status: CorpusStatus) -> Iterator[str]:
     if status.outcomes:
         yield ", ".join(f"{count:,} {outcome}" for outcome, count in status.outcomes.items()) + "."
     cost = "of unknown cost" if status.dollars is None else money(status.dollars)
-    yield f"{many(status.calls, 'call')} ({cost}), {many(status.replayed, 'answer')} on record."
+    each = f", {status.calls / status.dollars:,.0f} a dollar" if status.dollars else ""
+    asked = status.calls + status.replayed
+    share = f" ({100 * status.replayed / asked:.0f} %)" if asked else ""
+    yield f"{many(status.calls, 'call')} ({cost}{each}), {many(status.replayed, 'answer')} on record{share}."
+    if status.lost is not None and status.lost.calls:
+        dollars = f" ({money(status.lost.dollars)})" if status.lost.dollars else ""
+        yield f"{many(status.lost.calls, 'call')}{dollars} lost with workers that died; so many may be paid twice."
     if status.per_second:
         left = (status.pictures - status.read) / status.per_second
         rest = f", {duration(left)} left" if left else ""
-        yield f"{status.per_second:.3g} images a second{rest}."
+        yield f"{status.per_second:.3g} images and {status.calls_per_second:.3g} calls a second{rest}."
+    if status.bytes_per_picture:
+        yield f"{status.bytes_per_picture / 1000:.3g} kB of records an image."
+    if status.straggler_ratio is not None and status.idle is not None:
+        idle = f"{100 * status.idle:.0f} %"
+        yield f"Slowest shards: {status.straggler_ratio:.2g} × the median. Workers without a shard: {idle}."
     slow = [each for each in status.under_way if status.median is not None and each.quiet > SLOW * status.median]
     for each in slow[:5]:
         yield f"Shard {each.shard:05}: {each.read:,} of {each.of:,} images, none for {duration(each.quiet)}."

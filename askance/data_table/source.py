@@ -31,6 +31,8 @@ def open_data_table(source: str | Path, *, offline: bool = False, stream: bool =
     named = str(source)
     if named.startswith(HUB):
         return hub_table(named, offline=offline, stream=stream)
+    if "://" in named:
+        raise BadData(f"The table {named!r} is not on this disk.", hint="Download it first.")
     path = Path(source)
     if path.is_dir():
         return saved_table(named, path)

@@ -10,13 +10,12 @@ The same call finishes a run that was interrupted: pictures with an answer in th
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askance.errors import BadImage
 from askance.evals.picture_run import PictureRun, name_of, questions_form, samples_form
-from askance.evals.run_folder import RunFolder
+from askance.evals.run_folder import RunFolder, calls_of, records_of
 from askance.evals.solver import ChainSolver, prompt_files
 from askance.images import Image
 from askance.models import run_sync
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from askance.chains import Chain
     from askance.chat import JsonObject
     from askance.evals.picture_run import OnLine, PictureKey, PictureOptions
+    from askance.replay import Records
 
 
 async def aread_pictures(
@@ -61,7 +61,12 @@ def read_pictures(
 
 
 def open_folder(
-    path: Path, chain: Chain, *, configuration: JsonObject, pictures: Iterable[PictureKey] = ()
+    path: Path,
+    chain: Chain,
+    *,
+    configuration: JsonObject,
+    pictures: Iterable[PictureKey] = (),
+    records: Records | None = None,
 ) -> RunFolder:
     """The folder of a run over pictures, with its prompts. A line is valid as long as its picture has not changed.
 
@@ -70,13 +75,23 @@ def open_folder(
         chain: reads the pictures.
         configuration: of the run.
         pictures: those of the run; one that is not among them is looked for at the path that is its name.
+        records: a line is valid whose records are there, or in the folder; None asks for none.
 
     Raises:
         UsageError: it holds another run, or something else.
         StoreError: another process is writing it, or it cannot be written.
     """
     files = {name_of(picture): picture if isinstance(picture, Path) else picture.file for picture in pictures}
-    folder = RunFolder(path, configuration, keeps=partial(_same_picture, files=files))
+    own = records_of(path)
+
+    def keeps(line: Mapping[str, Any]) -> bool:
+        lacking = {*calls_of(line)} if records is not None else set[str]()
+        for holder in (records, own):
+            if lacking and holder is not None:
+                lacking -= holder.get_all(lacking).keys()
+        return not lacking and _same_picture(line, files=files)
+
+    folder = RunFolder(path, configuration, keeps=keeps)
     folder.keep_prompts(prompt_files(chain.nodes))
     folder.keep_places(files)
     return folder

@@ -128,7 +128,7 @@ class RunFolder:
         keys, outcomes = set[str](also), Counter[str]()
         ended: list[tuple[str, str | None]] = []
         for line in self.lines():
-            keys.update(_calls_of(line))
+            keys.update(calls_of(line))
             outcomes[str(line["outcome"])] += 1
             ended.append((line["outcome"], line.get("rung")))
         recorded = self._keep_records(keys, records)
@@ -145,7 +145,7 @@ class RunFolder:
 
     def keep_records(self, records: Records | None) -> None:
         """Writes the records that the lines so far refer to, so that the folder is all that another machine needs."""
-        self._keep_records({key for line in self.lines() for key in _calls_of(line)}, records)
+        self._keep_records({key for line in self.lines() for key in calls_of(line)}, records)
 
     def counted(self, counts: Mapping[str, Counters]) -> None:
         """Adds what models computed in this process to the counts in `run.json`."""
@@ -314,7 +314,7 @@ class Lines(Mapping[str, JsonObject]):
         return len(self._places)
 
 
-def _calls_of(line: Mapping[str, Any]) -> Iterator[str]:
+def calls_of(line: Mapping[str, Any]) -> Iterator[str]:
     """Keys of the records that the links of a line name."""
     return (key for link in line["links"].values() for key in link["calls"])
 

@@ -336,6 +336,7 @@ KEYS: dict[str, tuple[Check, str]] = {
     "extra": (_is_table, "a table of fields for the body"),
     "family": (_is_text, "a text such as 'vicuna'"),
     "headers": (_is_headers, "a table of texts; `env:NAME` reads a variable"),
+    "idempotency": (_is_flag, "true or false"),
     "identity": (_is_text, "a text"),
     "image_policy": (lambda value: isinstance(value, (str, ImagePolicy)), "'clean' or 'original'"),
     "key_variable": (
@@ -411,7 +412,7 @@ LOCAL_IN_SPEC: Mapping[str, SettingReaders] = {"hf": {"adapter": _adapter}}
 """By provider, settings of the table `local` that a spec may have as well."""
 
 _SAMPLING = ("temperature", "top_p", "seed", "max_tokens", "logprobs")
-_AS_THEY_ARE = ("detail", "family", "protocol", "timeout", "key_variable", "headers", "token_field")
+_AS_THEY_ARE = ("detail", "family", "protocol", "timeout", "key_variable", "headers", "idempotency", "token_field")
 
 
 def check_table(table: Mapping[str, Any], *, where: str) -> None:

@@ -165,7 +165,8 @@ def _renamed(settings: ModelSettings, changes: Mapping[str, Any]) -> ModelSettin
 
 def _no_address(changes: Mapping[str, Any]) -> None:
     """Refuses settings that apply only where a client is made."""
-    for name in ("api", "azure", "base_url", "headers", "key_variable", "local", "spec", "token_field", "vllm"):
+    own = ("api", "azure", "base_url", "headers", "idempotency", "key_variable", "local", "spec", "token_field", "vllm")
+    for name in own:
         if name in changes:
             raise UsageError(
                 f"{name!r} belongs to a model's client, and this model has one already.",

@@ -171,6 +171,8 @@ class ModelSettings:
     """Name of the environment variable that holds the key; None is the vendor's own."""
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     """Extra headers; a value `env:NAME` is read from the environment when the client is built."""
+    idempotency: bool = False
+    """Whether each request has its key in the header `Idempotency-Key`, for an endpoint that answers a key once."""
     token_field: TokenField | None = None
     """Name under which the endpoint takes the token limit; None finds it out."""
     azure: Azure | None = None

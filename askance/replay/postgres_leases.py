@@ -23,6 +23,7 @@ from askance.errors import StoreError
 from askance.replay.block_queue import BlockQueue
 from askance.replay.leases import BATCH_EXPIRY, EXPIRY
 from askance.replay.record import BLOCK
+from askance.terminal import printable
 
 if TYPE_CHECKING:
     from askance.replay.postgres_database import Connection, Database
@@ -75,6 +76,8 @@ class PostgresLeases:
         self._owner = 0
         self._closed = Event()
         self._warned = False
+        self._waited_for = set[str]()
+        """Batches that were said."""
         self._takes = BlockQueue(self._take_block, name="askance-leases", most=BLOCK)
         self._releases = BlockQueue(self._release_block, name="askance-leases-end", most=BLOCK)
 
@@ -215,6 +218,10 @@ class PostgresLeases:
                 if name == of or (machine == gethostname() and file is not None and not Path(file).exists()):
                     self.release_batch(name)
                     ended = True
+                elif name not in self._waited_for:
+                    self._waited_for.add(name)
+                    about = printable(name), printable(machine)
+                    _log.warning("Some calls wait for the batch %s of %s, which has asked for them already.", *about)
         return ended
 
 

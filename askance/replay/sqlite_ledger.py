@@ -21,7 +21,7 @@ from askance.errors import ConfigError, OverBudget, StoreError
 from askance.process_lock import ProcessLock, has_ended, has_locks
 from askance.replay import database
 from askance.replay.held_file import WAY_OUT, HeldFile, Patience
-from askance.replay.ledger import Budget, Cost
+from askance.replay.ledger import Balance, Budget, Cost
 from askance.replay.table_ledger import OF_BATCH, LedgerTable, TableLedger
 
 T = TypeVar("T")
@@ -117,6 +117,20 @@ class SqliteLedger(TableLedger):
             self._alive = ProcessLock(_alive_file(self.path, self._owner))
             self._connection = connection
         return self._connection
+
+
+def balance_in(path: Path) -> Balance:
+    """Where the ledger in a file stands; it is only read.
+
+    Raises:
+        StoreError: it cannot be.
+    """
+    try:
+        with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            table = _SqliteTable(connection, path)
+            return Balance(spent=table.spent(), lost=table.lost(), reserved=table.reserved())
+    except sqlite3.Error as error:
+        raise StoreError(f"The ledger {str(path)!r} cannot be read: {error}.", hint="Check its rights.") from error
 
 
 class _SqliteTable:

@@ -19,13 +19,12 @@ from askance.evals.run_folder import Lines, RunFolder, records_of
 from askance.evals.run_format import COUNTERS, DESCRIPTION, PROMPTS, SAMPLES
 from askance.models.counters import Counters, counts_form
 from askance.replay import merge, open_records
-from askance.scale.shards import Receipt, held_corpus
+from askance.scale.shards import Receipt, ShardedCorpus
 
 if TYPE_CHECKING:
     from askance.evals.picture_run import PictureKey
     from askance.replay import Ledger
     from askance.scale.shard_worker import ShardReader
-    from askance.scale.shards import ShardedCorpus, ShardRow
     from askance.scale.workers import Workers
 
 FAILED_IN_A_ROW = 5
@@ -62,13 +61,14 @@ def read_corpus(
         on_receipt: called with each receipt.
 
     Raises:
-        StoreError: another process reads the corpus, or its folder cannot be written.
+        StoreError: another process reads the corpus, or its storage cannot be written.
         UsageError: the chain cannot be sent to workers, or not be made there.
         CallError: one shard ended with what all others would end with, too.
     """
     failed, left, in_a_row = list[Receipt](), 0, 0
-    with held_corpus(corpus.path):
-        todo = [number for number in corpus.numbers if (known := corpus.receipt(number)) is None or not known.done]
+    with corpus.storage.held():
+        done = {receipt.shard for receipt in corpus.receipts()}
+        todo = [number for number in corpus.numbers if number not in done]
         waiting = len(todo)
         if not todo:
             return CorpusEnd(failed=(), left=0, waiting=0)
@@ -108,55 +108,52 @@ def merge_corpus(corpus: ShardedCorpus, out: Path, *, on_line: Callable[[int], N
     receipts = {receipt.shard: receipt for receipt in corpus.receipts()}
     if lacking := [number for number in corpus.numbers if number not in receipts]:
         raise UsageError(
-            f"{many(len(lacking), 'shard')} of {str(corpus.path)!r} not done: {first_few([*map(str, lacking)])}.",
+            f"{many(len(lacking), 'shard')} of {corpus.place!r} not done: {first_few([*map(str, lacking)])}.",
             hint="The command that began the work finishes it.",
         )
-    for number, receipt in receipts.items():
-        if corpus.digest(number) != receipt.digest:
-            raise UsageError(
-                f"Shard {number:05} of {str(corpus.path)!r} is not what its receipt says: somebody changed it.",
-                hint="Delete its folder and its receipt, and run the command that began the work.",
-            )
-    pictures: dict[PictureKey, Sequence[str] | None] = {_key(row): row.options for row in _rows(corpus)}
-    configuration = {**corpus.configuration, "samples": samples_form(pictures), **questions_form(pictures)}
-    places = [corpus.place(number) for number in corpus.numbers]
     with tempfile.TemporaryDirectory(prefix="askance-") as beside, open_records(Path(beside) / "store") as records:
-        for place in places:
-            merge(records_of(place), records)
+        corpus = ShardedCorpus(corpus.place, disk=Path(beside))
+        folders = [corpus.bring(number) for number in corpus.numbers]
+        for number, receipt in receipts.items():
+            if corpus.digest(number) != receipt.digest:
+                raise UsageError(
+                    f"Shard {number:05} of {corpus.place!r} is not what its receipt says: somebody changed it.",
+                    hint="Delete its folder and its receipt, and run the command that began the work.",
+                )
+        pictures: dict[PictureKey, Sequence[str] | None] = {}
+        files: dict[str, Path | None] = {}
+        for row in in_order(*map(corpus.rows, corpus.numbers), key=lambda row: row.number):
+            pictures[NamedPicture(row.name, None, question=row.question)] = row.options
+            lasts = corpus.storage.path is not None or Path(row.file or "").is_absolute()
+            files[row.name] = corpus.file(row) if lasts else None
+        configuration = {**corpus.configuration, "samples": samples_form(pictures), **questions_form(pictures)}
+        for each in folders:
+            merge(records_of(each), records)
         with closing(RunFolder(out, configuration)) as folder:
-            folder.keep_prompts({file.name: file.read_text("utf-8") for file in (places[0] / PROMPTS).iterdir()})
-            folder.keep_places({row.name: None if row.file is None else Path(row.file) for row in _rows(corpus)})
+            folder.keep_prompts({file.name: file.read_text("utf-8") for file in (folders[0] / PROMPTS).iterdir()})
+            folder.keep_places(files)
             for written, line in enumerate(_lines(corpus), start=1):
                 folder.add(line)
                 if on_line is not None:
                     on_line(written)
             endpoints = [record.key for record in records.of_kind("endpoint")]
-            return folder.finish(records, also=endpoints, more=_computed(places))
+            return folder.finish(records, also=endpoints, more=_computed(folders))
 
 
-def _computed(places: Sequence[Path]) -> JsonObject:
+def _computed(folders: Sequence[Path]) -> JsonObject:
     """What models computed, over all shards, as an entry of `run.json`; empty where none did."""
     total: JsonObject = {}
-    for place in places:
-        counts = json.loads((place / DESCRIPTION).read_text(encoding="utf-8")).get(COUNTERS, {})
+    for folder in folders:
+        counts = json.loads((folder / DESCRIPTION).read_text(encoding="utf-8")).get(COUNTERS, {})
         total = counts_form({name: Counters.from_canonical(form) for name, form in counts.items()}, total)
     return {COUNTERS: total} if total else {}
-
-
-def _key(row: ShardRow) -> NamedPicture:
-    return NamedPicture(row.name, None if row.file is None else Path(row.file), question=row.question)
-
-
-def _rows(corpus: ShardedCorpus) -> Iterator[ShardRow]:
-    """The pictures, in the order of the corpus."""
-    return in_order(*(corpus.rows(number) for number in corpus.numbers), key=lambda row: row.number)
 
 
 def _lines(corpus: ShardedCorpus) -> Iterator[JsonObject]:
     """The lines of all shards, in the order of the corpus."""
 
     def of(number: int) -> Iterator[tuple[int, JsonObject]]:
-        lines = Lines.of(corpus.place(number) / SAMPLES, lambda line: str(line["image"]))
+        lines = Lines.of(corpus.folder(number) / SAMPLES, lambda line: str(line["image"]))
         return ((row.number, lines[row.name]) for row in corpus.rows(number))
 
     return (line for _, line in in_order(*map(of, corpus.numbers), key=lambda each: each[0]))

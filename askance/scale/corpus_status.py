@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import statistics
-import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from askance.evals.analysis.asked_cost import sum_of
-from askance.evals.run_format import SAMPLES
+from askance.replay.sqlite_ledger import balance_in
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
+    from askance.replay import Cost
     from askance.scale.shards import Receipt, ShardedCorpus
 
 
@@ -37,6 +37,12 @@ class CorpusStatus:
     """None where the price of a call is not known."""
     per_second: float | None
     """Pictures, by the receipts of the last quarter; None before there are some."""
+    calls_per_second: float | None
+    """Calls that were made, likewise."""
+    bytes_per_picture: float | None
+    """Of records."""
+    lost: Cost | None
+    """Worst cases of calls whose worker died: so many may be paid twice. None without a ledger in the corpus."""
     median: float | None
     """Seconds that a shard takes."""
     straggler_ratio: float | None
@@ -67,13 +73,14 @@ def status_of(corpus: ShardedCorpus) -> CorpusStatus:
     """How far a corpus is; it only reads, so that it can be called while workers write."""
     receipts = {receipt.shard: receipt for receipt in corpus.receipts()}
     under_way = tuple(
-        _under_way(corpus, number)
-        for number in corpus.numbers
-        if number not in receipts and (corpus.place(number) / SAMPLES).exists()
+        ShardUnderWay(shard=number, read=read, of=corpus.sizes[number], quiet=quiet)
+        for number, read, quiet in corpus.under_way()
+        if number not in receipts
     )
     outcomes = Counter[str]()
     for receipt in receipts.values():
         outcomes.update(receipt.outcomes)
+    last = sorted(receipts.values(), key=lambda each: each.ended)[-max(2, len(receipts) // 4) :]
     seconds = sorted(receipt.seconds for receipt in receipts.values())
     median = statistics.median(seconds) if seconds else None
     return CorpusStatus(
@@ -86,7 +93,10 @@ def status_of(corpus: ShardedCorpus) -> CorpusStatus:
         calls=sum(receipt.calls for receipt in receipts.values()),
         replayed=sum(receipt.replayed for receipt in receipts.values()),
         dollars=sum_of(receipt.dollars for receipt in receipts.values()),
-        per_second=_rate(sorted(receipts.values(), key=lambda each: each.ended)),
+        per_second=_rate(last, sum(receipt.pictures for receipt in last)),
+        calls_per_second=_rate(last, sum(receipt.calls for receipt in last)),
+        bytes_per_picture=sum(each.size for each in receipts.values()) / outcomes.total() if outcomes else None,
+        lost=balance_in(corpus.ledger).lost if corpus.ledger is not None and corpus.ledger.exists() else None,
         median=median,
         straggler_ratio=seconds[min(len(seconds) - 1, int(0.99 * len(seconds)))] / median if median else None,
         idle=_idle([*receipts.values()]),
@@ -94,21 +104,12 @@ def status_of(corpus: ShardedCorpus) -> CorpusStatus:
     )
 
 
-def _under_way(corpus: ShardedCorpus, number: int) -> ShardUnderWay:
-    file = corpus.place(number) / SAMPLES
-    with file.open("rb") as lines:
-        read = sum(1 for _ in lines)
-    quiet = max(0.0, time.time() - file.stat().st_mtime)
-    return ShardUnderWay(shard=number, read=read, of=corpus.sizes[number], quiet=quiet)
-
-
-def _rate(receipts: Sequence[Receipt]) -> float | None:
-    """Pictures a second over the last quarter of the receipts, which are in the order of their ends."""
-    last = receipts[-max(2, len(receipts) // 4) :]
-    if len(last) < 2:
+def _rate(receipts: Sequence[Receipt], count: int) -> float | None:
+    """How many a second `count` in these receipts are, which are in the order of their ends."""
+    if len(receipts) < 2:
         return None
-    span = last[-1].ended - min(receipt.ended - receipt.seconds for receipt in last)
-    return sum(receipt.pictures for receipt in last) / span if span > 0 else None
+    span = receipts[-1].ended - min(receipt.ended - receipt.seconds for receipt in receipts)
+    return count / span if span > 0 else None
 
 
 def _idle(receipts: Sequence[Receipt]) -> float | None:

@@ -13,6 +13,7 @@ import os
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from socket import create_connection
 from typing import TYPE_CHECKING, Any
 
 from askance.errors import AskanceError, ConfigError, StoreError, UsageError, optional_library
@@ -33,6 +34,8 @@ ON_GPU = frozenset({"hf", "vllm"})
 """Providers whose models run in the process of a worker, on a GPU where there is one."""
 PICTURES: Mapping[str, str] = {"image": "image"}
 """Columns of a data set that has nothing but pictures."""
+KNOCKS_FOR = 5.0
+"""Seconds that the machine at an address of Ray has to take a connection."""
 ANSWERS_WITHIN = 60.0
 """Seconds that the coordinator has for an answer; it is begun again where it has died."""
 
@@ -43,8 +46,8 @@ class RayWorkers:
 
     Args:
         count: how many there are, at most.
-        address: of the cluster, `ray://HOST:10001` or `auto`; None is that of `RAY_ADDRESS`, else one that begins on
-            this machine, at the loopback alone.
+        address: of the cluster that this machine belongs to, `auto` or `HEAD:6379`; None is that of `RAY_ADDRESS`,
+            else one that begins on this machine, at the loopback alone.
         gpus: of each worker; None is 1 for models that run in the process, where the cluster has GPUs.
     """
 
@@ -57,6 +60,7 @@ class RayWorkers:
 
         Raises:
             MissingExtra: Ray is not installed.
+            UsageError: the address is one of Ray's client.
             ConfigError: there is no cluster at the address.
         """
         ray = self.begin()
@@ -76,6 +80,7 @@ class RayWorkers:
 
         Raises:
             MissingExtra: it is not installed.
+            UsageError: the address is one of Ray's client.
             ConfigError: there is no cluster at the address.
         """
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -83,6 +88,8 @@ class RayWorkers:
         address = self.address or os.environ.get("RAY_ADDRESS")
         if address is None:  # its ports are at the loopback alone, as where Ray offers no clusters
             os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+        else:
+            _check_address(address)
         ray = optional_library("ray", "ray")
         data = optional_library("ray.data", "ray")
         if not ray.is_initialized():
@@ -108,6 +115,29 @@ class RayWorkers:
             return self.gpus or None
         local = any(model.id.provider in ON_GPU and not model.id.endpoint for model in models)
         return 1.0 if local and optional_library("ray").cluster_resources().get("GPU") else None
+
+
+def _check_address(address: str) -> None:
+    """Knocks at an address, since Ray itself waits for most of a minute.
+
+    Raises:
+        UsageError: it is one of Ray's client, by which Ray Data does not run.
+        ConfigError: nobody is there.
+    """
+    if address.startswith("ray://"):
+        raise UsageError(
+            f"{address!r} is an address of Ray's client, by which Ray Data does not run.",
+            hint="Run the command on a machine of the cluster, with `--address auto` or HEAD:6379.",
+        )
+    host, _, port = address.rpartition(":")
+    try:
+        if host and port.isdecimal():  # else it is a word such as `auto`
+            create_connection((host, int(port)), timeout=KNOCKS_FOR).close()
+    except (OSError, OverflowError) as error:
+        raise ConfigError(
+            f"There is no Ray cluster at {address!r}: {error}.",
+            hint="`ray start --head` on that machine begins one, and says its address.",
+        ) from error
 
 
 def map_dataset(

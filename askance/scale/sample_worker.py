@@ -20,8 +20,8 @@ from askance.evals.job import FirstFailure, affordable
 from askance.evals.solver import solved
 from askance.models import run_sync, use_draw
 from askance.scale.coordinator import share
-from askance.scale.shard_worker import TRIES, engine_of, failed_receipt, this_worker
-from askance.scale.shards import Receipt
+from askance.scale.shard_worker import engine_of, failed_receipt, this_worker
+from askance.scale.shards import TRIES, Receipt
 
 if TYPE_CHECKING:
     from askance.evals.runner import SampleEpoch

@@ -16,21 +16,25 @@ from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 from secrets import token_hex
 from socket import gethostname
+from tempfile import mkdtemp
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
+from askance.amounts import duration
 from askance.errors import AskanceError, BadImage, ConfigError, StoreError, UsageError, boundary
 from askance.evals.analysis.asked_cost import sum_of
 from askance.evals.picture_run import NamedPicture, PictureRun, questions_form, samples_form
 from askance.evals.reading_folder import open_folder
-from askance.evals.run_folder import write_whole
-from askance.evals.run_format import BATCHES, SAMPLES
+from askance.evals.run_folder import records_of
+from askance.evals.run_format import BATCHES, CALLS, SAMPLES
 from askance.evals.runner import BatchOptions
 from askance.images.picture_folder import PICTURES, PictureFolder
 from askance.models import run_sync
 from askance.python_file import files_named_in, load_file
+from askance.replay import merge
 from askance.scale.coordinator import share
-from askance.scale.shards import Receipt, ShardedCorpus, ShardRow
+from askance.scale.shards import TRIES, Receipt, ShardedCorpus, ShardRow
+from askance.scale.storage import is_address
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -44,12 +48,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("askance")
 
-KEPT_EVERY = 300.0
-"""Seconds between two copies of a shard's records into its folder: what is lost at most with the disk of a worker."""
-STALL = 1800.0
-"""Seconds without a line after which a worker ends itself, so that another begins where it stopped."""
-TRIES = 3
-"""How often a shard may end its worker, without a line in between, before it is left out."""
 _AFTER_FAULT = 20.0
 """Seconds that a worker waits which could not write, so that the others take the next shards."""
 _FETCHED_AT_ONCE = 8
@@ -60,12 +58,16 @@ class ShardReader:
     """Reads shards by a chain, in any process; it travels to workers as a pickle, without keys of models."""
 
     chain: Chain
-    corpus: Path
-    """Folder of the corpus, which all workers reach by this path."""
+    corpus: str
+    """Absolute path or address of the corpus, by which all workers reach it."""
     fetch: Fetch = "missing"
     """Which pictures are fetched from the web."""
     batch: bool = False
     """Whether it asks by the provider's batch interface, shard by shard."""
+    kept_every: float = 300.0
+    """Seconds between two copies of a shard's records: what is lost at most with the disk of a worker."""
+    stall: float = 1800.0
+    """Seconds without a line after which a worker ends itself, so that another begins where it stopped."""
     ask: Ask | None = None
     """Asks the coordinator of the work; None where there is none."""
     work: str = field(default_factory=lambda: token_hex(8))
@@ -90,53 +92,92 @@ class ShardReader:
         Never raises for what a picture, a model, the disk or the records do: that stands in the receipt.
         """
         try:
-            corpus = ShardedCorpus(self.corpus)
-            known = corpus.receipt(number)
-            if known is not None and known.done:
-                return known
-            receipt = self._read(corpus, number)
-            if receipt.done:
-                corpus.keep(receipt)
+            receipt = self._corpus.receipt(number) or self._read(number)
         except AskanceError as error:
             receipt = failed_receipt(number, error)
             if isinstance(error, StoreError):
                 time.sleep(_AFTER_FAULT)
         return receipt
 
-    def _read(self, corpus: ShardedCorpus, number: int) -> Receipt:
-        rows = [*corpus.rows(number)]
-        place = corpus.place(number)
-        self._count_try(place, number)
-        chain, engine = self.chain, self._engine
-        found = _pictures(rows, engine, self.fetch)
-        pictures: dict[PictureKey, Sequence[str] | None] = dict(zip(found, (row.options for row in rows), strict=True))
-        configuration = {**corpus.configuration, "samples": samples_form(pictures), **questions_form(pictures)}
-        before = time.monotonic()
-        with closing(open_folder(place, chain, configuration=configuration, pictures=pictures)) as folder:
-            batches = BatchOptions(folder=place / BATCHES) if self.batch else None
-            run = PictureRun(chain, folder=folder, batches=batches)
-            with _looked_after(folder, engine, stalls=not self.batch):
-                run_sync(run.read(pictures))
-        place.with_suffix(".tries").unlink()
-        return _receipt(corpus, number, left=len(run.left), seconds=time.monotonic() - before)
-
-    def _count_try(self, place: Path, number: int) -> None:
-        """Notes that a worker begins with a shard.
-
-        Raises:
-            UsageError: it has ended several workers already, at the same picture.
-        """
-        samples, file = place / SAMPLES, place.with_suffix(".tries")
-        here = [self.work, samples.stat().st_size if samples.exists() else 0]
-        *there, tries = json.loads(file.read_text(encoding="ascii")) if file.exists() else [0]
-        tries = tries + 1 if there == here else 1
-        if tries > TRIES:
-            file.unlink()
+    def _read(self, number: int) -> Receipt:
+        corpus, chain, engine = self._corpus, self.chain, self._engine
+        rows, folder = [*corpus.rows(number)], corpus.bring(number)
+        if not corpus.begin(number, self.work):
             raise UsageError(
                 f"Shard {number:05} ended {TRIES} workers, one after the other.",
                 hint="The chain over its next picture alone shows why (`askance run`); the same command tries again.",
             )
-        write_whole(file, json.dumps([*here, tries]))
+        records = None if engine is None else engine.recorder.records
+        if records is not None and records.writable and not records.remote:
+            merge(records_of(folder), records)  # what a worker on another machine was answered
+        found = self._pictures(rows)
+        pictures: dict[PictureKey, Sequence[str] | None] = dict(zip(found, (row.options for row in rows), strict=True))
+        configuration = {**corpus.configuration, "samples": samples_form(pictures), **questions_form(pictures)}
+        before = time.monotonic()
+        opened = open_folder(folder, chain, configuration=configuration, pictures=pictures, records=records)
+        with closing(opened) as run_folder:
+            batches = BatchOptions(folder=folder / BATCHES) if self.batch else None
+            run = PictureRun(chain, folder=run_folder, batches=batches)
+            with self._looked_after(run_folder, number):
+                run_sync(run.read(pictures))
+        receipt = _receipt(corpus, number, left=len(run.left), seconds=time.monotonic() - before)
+        if receipt.done:
+            corpus.end(receipt)
+        else:
+            corpus.send(number)
+        return receipt
+
+    def _pictures(self, rows: Sequence[ShardRow]) -> list[NamedPicture]:
+        """The pictures of a shard; those from elsewhere are fetched first, side by side."""
+        engine, fetch = self._engine, self.fetch
+
+        def picture(row: ShardRow) -> NamedPicture:
+            if row.address is None:
+                return NamedPicture(row.name, self._corpus.file(row), question=row.question)
+            assert engine is not None
+            kept = PictureFolder(engine.recorder.records.beside(PICTURES))
+            try:
+                return NamedPicture(row.name, kept.of_address(row.address, fetch=fetch), question=row.question)
+            except BadImage as error:
+                return NamedPicture(row.name, None, trouble=error, question=row.question)
+
+        with ThreadPoolExecutor(_FETCHED_AT_ONCE, thread_name_prefix="askance-fetch") as threads:
+            return [*threads.map(picture, rows)]
+
+    @contextmanager
+    def _looked_after(self, folder: RunFolder, number: int) -> Generator[None]:
+        """Within it the records of the lines are kept before long, and a process that stalls ends."""
+        ended, file, engine = Event(), folder.path / SAMPLES, self._engine
+
+        def look() -> None:
+            size, grown, kept, kept_size = -1, time.monotonic(), time.monotonic(), 0
+            while not ended.wait(min(1.0, self.kept_every, self.stall)):
+                now = time.monotonic()
+                if (new := file.stat().st_size) != size:
+                    size, grown = new, now
+                if not self.batch and now - grown > self.stall:
+                    _log.error("%s has read no picture for %s, and ends.", this_worker(), duration(self.stall))
+                    os._exit(1)
+                if now - kept > self.kept_every and (size != kept_size or self.batch):
+                    with suppress(StoreError):  # it is said where the next line cannot be written
+                        folder.keep_records(None if engine is None else engine.recorder.records)
+                        self._corpus.send(number)
+                    kept, kept_size = time.monotonic(), size
+
+        thread = Thread(target=look, name="askance-shard", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+
+    @cached_property
+    def _corpus(self) -> ShardedCorpus:
+        disk = None if self._engine is None else self._engine.recorder.records.folder
+        if disk is None and is_address(self.corpus):
+            disk = Path(mkdtemp(prefix="askance-"))
+        return ShardedCorpus(self.corpus, disk=disk)
 
     @cached_property
     def _engine(self) -> Engine | None:
@@ -201,56 +242,11 @@ def failed_receipt(number: int, error: AskanceError) -> Receipt:
     return Receipt(shard=number, worker=this_worker(), error=str(error), kind=kind, ended=time.time())
 
 
-def _pictures(rows: Sequence[ShardRow], engine: Engine | None, fetch: Fetch) -> list[NamedPicture]:
-    """The pictures of a shard; those from the web are fetched first, side by side."""
-
-    def picture(row: ShardRow) -> NamedPicture:
-        if row.address is None:
-            return NamedPicture(row.name, Path(row.file or ""), question=row.question)
-        assert engine is not None
-        kept = PictureFolder(engine.recorder.records.beside(PICTURES))
-        try:
-            return NamedPicture(row.name, kept.of_address(row.address, fetch=fetch), question=row.question)
-        except BadImage as error:
-            return NamedPicture(row.name, None, trouble=error, question=row.question)
-
-    with ThreadPoolExecutor(_FETCHED_AT_ONCE, thread_name_prefix="askance-fetch") as threads:
-        return [*threads.map(picture, rows)]
-
-
-@contextmanager
-def _looked_after(folder: RunFolder, engine: Engine | None, *, stalls: bool) -> Generator[None]:
-    """Within it the folder has the records of its lines before long, and a process that `stalls` ends."""
-    ended, file = Event(), folder.path / SAMPLES
-
-    def look() -> None:
-        size, grown, kept = -1, time.monotonic(), time.monotonic()
-        while not ended.wait(1.0):
-            now = time.monotonic()
-            if (new := file.stat().st_size) != size:
-                size, grown = new, now
-            if stalls and now - grown > STALL:
-                _log.error("%s has read no picture for %.0f minutes, and ends.", this_worker(), STALL / 60)
-                os._exit(1)
-            if now - kept > KEPT_EVERY and engine is not None:
-                with suppress(StoreError):  # it is said where the next line cannot be written
-                    folder.keep_records(engine.recorder.records)
-                kept = time.monotonic()
-
-    thread = Thread(target=look, name="askance-shard", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
-
-
 def _receipt(corpus: ShardedCorpus, number: int, *, left: int, seconds: float) -> Receipt:
     """What the lines of a shard say."""
     outcomes, pictures = Counter[str](), Counter[str]()
     calls, replayed, costs = 0, 0, list[float | None]()
-    with (corpus.place(number) / SAMPLES).open("rb") as lines:
+    with (corpus.folder(number) / SAMPLES).open("rb") as lines:
         for line in map(json.loads, lines):
             outcomes[line["outcome"]] += 1
             pictures[line["sha256"] or line["image"]] += 1
@@ -269,5 +265,6 @@ def _receipt(corpus: ShardedCorpus, number: int, *, left: int, seconds: float) -
         dollars=sum_of(costs),
         seconds=seconds,
         ended=time.time(),
+        size=(corpus.folder(number) / CALLS).stat().st_size,
         digest=corpus.digest(number),
     )

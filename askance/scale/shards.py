@@ -1,18 +1,17 @@
-"""The folder of a corpus that many workers read: its pictures cut into shards, and a receipt for each that is done.
+"""A corpus that many workers read: its pictures cut into shards, and a receipt for each that is done.
 
-`corpus.json` says what is read and how; `lists` has the pictures of each shard, `shards` an ordinary run folder for
-each, `receipts` what came of it. A picture goes into the shard that the digest of its bytes names, one from the web
-into that of its address: equal pictures meet in one shard, whatever machine reads it. When the work goes on, the list
-and the receipts are looked at, never each picture.
+`corpus.json` says what is read and how; `lists` has the pictures of each shard, `begun` which shards were begun,
+`shards` an ordinary run folder for each, `receipts` what came of it. A picture goes into the shard that the digest of
+its bytes names, one from the web into that of its address: equal pictures meet in one shard, whatever machine reads it.
+When the work goes on, the list and the receipts are looked at, never each picture.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from glob import glob
@@ -24,18 +23,22 @@ from typing import TYPE_CHECKING, Any
 
 from askance import __version__
 from askance.chat import JsonObject, key_of
-from askance.errors import StoreError, UsageError
+from askance.errors import UsageError
 from askance.evals.run_configuration import difference_in_words
-from askance.evals.run_folder import write_whole, writing_to
+from askance.evals.run_folder import writing_to
 from askance.evals.run_format import CALLS, SAMPLES
 from askance.images.picture_folder import PICTURES, PictureFolder
+from askance.scale.storage import LOCK, Storage
 
 if TYPE_CHECKING:
     from askance.evals.listed_picture import ListedPicture
 
 FORMAT = 1
-DESCRIPTION, LISTS, SHARDS, RECEIPTS, LOCK, LEDGER = "corpus.json", "lists", "shards", "receipts", ".lock", "budget.db"
+DESCRIPTION, LISTS, BEGUN, SHARDS, RECEIPTS = "corpus.json", "lists", "begun", "shards", "receipts"
+LEDGER = "budget.db"
 DEFAULT_SHARDS = 100
+TRIES = 3
+"""How often a shard may end its worker, without a line in between, before it is left out."""
 _HELD = 50_000
 """Pictures whose rows are held before they are written to the lists."""
 _PART = 500
@@ -54,7 +57,7 @@ class ShardRow:
     """Its place in the corpus."""
     name: str
     file: str | None = None
-    """An absolute path."""
+    """An absolute path, or one within the corpus."""
     address: str | None = None
     """Where it is fetched from, if it is no file."""
     options: Sequence[str] | None = None
@@ -86,33 +89,37 @@ class Receipt:
     seconds: float = 0.0
     ended: float = 0.0
     """In seconds since 1970."""
+    size: int = 0
+    """Bytes of its records."""
     digest: str = ""
     """sha256 of the lines and the records of the shard."""
 
     @property
     def done(self) -> bool:
-        """Whether every picture of the shard has an outcome."""
+        """Whether it is kept: every picture of the shard has an outcome."""
         return self.error is None and not self.left
 
 
 class ShardedCorpus:
-    """The folder of a corpus that was cut into shards.
+    """A corpus that was cut into shards.
 
     Args:
-        path: of the folder.
+        place: its folder, or its address on object storage.
+        disk: a folder of this machine, for the shards of an address that are read here.
 
     Raises:
-        UsageError: it holds no such corpus.
+        UsageError: there is no such corpus.
+        StoreError: the storage cannot be read.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        file = path / DESCRIPTION
+    def __init__(self, place: str | Path, *, disk: Path | None = None) -> None:
+        self.storage = Storage(place)
         try:
-            description: Any = json.loads(file.read_text(encoding="utf-8"))
+            description: Any = json.loads(self.storage.read(DESCRIPTION) or b"")
             if description["format"] != FORMAT:
                 raise UsageError(
-                    f"{str(file)!r} is of format {description['format']!r}, and this is askance for format {FORMAT}.",
+                    f"The corpus in {self.place!r} is of format {description['format']!r}, and this is askance for "
+                    f"format {FORMAT}.",
                     hint="Use the askance that wrote it, or begin in another folder.",
                 )
             self.configuration: JsonObject = description["configuration"]
@@ -121,11 +128,17 @@ class ShardedCorpus:
             """What tells its list of pictures from others."""
             self.sizes: Sequence[int] = description["sizes"]
             """Pictures of each shard."""
-        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise UsageError(
-                f"{str(path)!r} holds no corpus that was cut into shards.",
-                hint="Name the folder that `askance scale run` was given by `--out`.",
+                f"{self.place!r} holds no corpus that was cut into shards.",
+                hint="Name what `askance scale run` was given by `--out`.",
             ) from error
+        self._disk = self.storage.path or (disk and disk / f"corpus-{self.key}")
+
+    @property
+    def place(self) -> str:
+        """Its absolute path, or its address."""
+        return self.storage.place
 
     @property
     def numbers(self) -> list[int]:
@@ -143,9 +156,9 @@ class ShardedCorpus:
         return key_of("run", {**self.configuration, "list": self.listing})[:16]
 
     @property
-    def ledger(self) -> Path:
-        """The file that notes what is spent of a budget that has no name of its own."""
-        return self.path / LEDGER
+    def ledger(self) -> Path | None:
+        """The file that notes what is spent of a budget without a name of its own; None at an address."""
+        return self.storage.path and self.storage.path / LEDGER
 
     def rows(self, number: int) -> Iterator[ShardRow]:
         """The pictures of a shard, in the order of the corpus; one that is named twice is given once.
@@ -155,53 +168,111 @@ class ShardedCorpus:
         Raises:
             UsageError: it is named with different options, or the list is damaged.
         """
-        file = self.path / LISTS / _file_name(number)
+        name = f"{LISTS}/{_file_name(number)}"
         seen: dict[str, Any] = {}
         asked = Counter[str]()
-        with file.open(encoding="utf-8") as lines:
-            for line in lines:
-                try:
-                    row = ShardRow(**json.loads(line))
-                except (ValueError, TypeError) as error:
-                    raise UsageError(
-                        f"{str(file)!r} is damaged.", hint="Cut the corpus anew, into another folder."
-                    ) from error
-                if row.question:
-                    asked[row.name] += 1
-                    times = asked[row.name]
-                    yield replace(row, name=f"{row.name}#{times}") if times > 1 else row
-                elif row.name not in seen:
-                    seen[row.name] = row.options
-                    yield row
-                elif seen[row.name] != row.options:
-                    raise UsageError(
-                        f"The picture {row.name!r} is listed twice, with different options.",
-                        hint="Give each picture one row.",
-                    )
+        for line in (self.storage.read(name) or b"").splitlines():
+            try:
+                row = ShardRow(**json.loads(line))
+            except (ValueError, TypeError) as error:
+                raise UsageError(
+                    f"{name!r} of {self.place!r} is damaged.", hint="Cut the corpus anew, into another folder."
+                ) from error
+            if row.question:
+                asked[row.name] += 1
+                times = asked[row.name]
+                yield replace(row, name=f"{row.name}#{times}") if times > 1 else row
+            elif row.name not in seen:
+                seen[row.name] = row.options
+                yield row
+            elif seen[row.name] != row.options:
+                raise UsageError(
+                    f"The picture {row.name!r} is listed twice, with different options.",
+                    hint="Give each picture one row.",
+                )
 
-    def place(self, number: int) -> Path:
-        """The run folder of a shard."""
-        return self.path / SHARDS / f"{number:05}"
+    def file(self, row: ShardRow) -> Path | None:
+        """The file of a picture on this disk; one that lies on object storage is fetched. None where it has none."""
+        if row.file is None:
+            return None
+        file = self.disk / row.file
+        if not Path(row.file).is_absolute() and not file.exists():
+            self.storage.fetch(row.file, file)
+        return file
+
+    @property
+    def disk(self) -> Path:
+        """Where shards are read on this machine: the folder of the corpus itself, if it is one."""
+        assert self._disk is not None, "whoever only looks at an address brings no shard here"
+        return self._disk
+
+    def folder(self, number: int) -> Path:
+        """The run folder of a shard on this disk."""
+        return self.disk / _name(number)
+
+    def bring(self, number: int) -> Path:
+        """The run folder of a shard on this disk, fetched if more of it lies on object storage."""
+        folder = self.folder(number)
+        samples = folder / SAMPLES
+        if self.storage.size(f"{_name(number)}/{SAMPLES}") > (samples.stat().st_size if samples.exists() else 0):
+            rmtree(folder, ignore_errors=True)
+            self.storage.fetch(_name(number), folder)
+        return folder
+
+    def send(self, number: int) -> bool:
+        """Uploads the run folder of a shard; False if another worker has read the shard meanwhile."""
+        if self.storage.path is None:
+            if self.receipt(number) is not None:
+                return False
+            self.storage.send(_name(number), self.folder(number))
+        return True
+
+    def begin(self, number: int, work: str) -> bool:
+        """Notes that a worker begins with a shard that was brought; False if it has ended `TRIES` at the same picture.
+
+        Args:
+            number: of the shard.
+            work: tells one piece of work from another, which was ended by something else than a shard.
+        """
+        name, samples = f"{BEGUN}/{_file_name(number)}", self.folder(number) / SAMPLES
+        here = [work, samples.stat().st_size if samples.exists() else 0]
+        *there, tries = json.loads(self.storage.read(name) or b"[0]")
+        tries = tries + 1 if there == here else 1
+        self.storage.write(name, json.dumps([*here, tries % (TRIES + 1)]))
+        return tries <= TRIES
+
+    def end(self, receipt: Receipt) -> None:
+        """Keeps the receipt of a shard that is done; at an address, takes the shard off this disk.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        if self.send(receipt.shard):
+            self.keep(receipt)
+        self.storage.remove(f"{BEGUN}/{_file_name(receipt.shard)}")
+        if self.storage.path is None:
+            rmtree(self.folder(receipt.shard), ignore_errors=True)
+
+    def under_way(self) -> Iterator[tuple[int, int, float]]:
+        """The shards that were begun and are not done: their number, their lines, and seconds since the last came."""
+        for name in sorted(self.storage.names(BEGUN)):
+            number = int(Path(name).stem)
+            samples = f"{_name(number)}/{SAMPLES}"
+            if lines := self.storage.read(samples):
+                yield number, lines.count(b"\n"), self.storage.age(samples)
 
     def digest(self, number: int) -> str:
         """sha256 of the lines and the records of a shard that was read."""
         digest = sha256()
         for name in (SAMPLES, CALLS):
-            with (self.place(number) / name).open("rb") as file:
+            with (self.folder(number) / name).open("rb") as file:
                 digest.update(file_digest(file, "sha256").digest())
         return digest.hexdigest()
 
     def receipt(self, number: int) -> Receipt | None:
         """The receipt of a shard; None where it was not read to the end."""
-        try:
-            return Receipt(**json.loads((self.path / RECEIPTS / _file_name(number)).read_text(encoding="utf-8")))
-        except FileNotFoundError:
-            return None
-        except (ValueError, TypeError) as error:
-            raise UsageError(
-                f"The receipt of shard {number} in {str(self.path)!r} is damaged.",
-                hint=f"Delete it: the same command then reads what is left of shard {number}.",
-            ) from error
+        content = self.storage.read(f"{RECEIPTS}/{_file_name(number)}")
+        return None if content is None else self._receipt(_file_name(number), content)
 
     def keep(self, receipt: Receipt) -> None:
         """Writes a receipt whole or not at all.
@@ -209,38 +280,26 @@ class ShardedCorpus:
         Raises:
             StoreError: it cannot be written.
         """
-        write_whole(self.path / RECEIPTS / _file_name(receipt.shard), json.dumps(asdict(receipt)) + "\n")
+        self.storage.write(f"{RECEIPTS}/{_file_name(receipt.shard)}", json.dumps(asdict(receipt)) + "\n")
 
     def receipts(self) -> Iterator[Receipt]:
         """The receipts so far, in the order of the shards."""
-        return (receipt for number in self.numbers if (receipt := self.receipt(number)) is not None and receipt.done)
+        receipts = self.storage.read_all(RECEIPTS, self._receipt)
+        return iter(sorted(receipts.values(), key=lambda receipt: receipt.shard))
 
-
-@contextmanager
-def held_corpus(path: Path) -> Generator[None]:
-    """Within it no other process cuts the corpus of a folder, or hands out its shards.
-
-    Raises:
-        StoreError: another does.
-    """
-    from filelock import FileLock, Timeout
-
-    lock = FileLock(path / LOCK, blocking=False)
-    try:
-        lock.acquire()
-    except Timeout as error:
-        raise StoreError(
-            f"Another process is reading the corpus in {str(path)!r}.",
-            hint="Wait for it (`askance scale watch` shows how far it is), or give another `--out`.",
-        ) from error
-    try:
-        yield
-    finally:
-        lock.release()
+    def _receipt(self, name: str, content: bytes) -> Receipt:
+        try:
+            return Receipt(**json.loads(content))
+        except (ValueError, TypeError) as error:
+            number = int(Path(name).stem)
+            raise UsageError(
+                f"The receipt of shard {number} in {self.place!r} is damaged.",
+                hint=f"Delete it: the same command then reads what is left of shard {number}.",
+            ) from error
 
 
 def cut_corpus(
-    path: Path,
+    place: str | Path,
     pictures: Iterable[ListedPicture],
     *,
     configuration: JsonObject,
@@ -251,7 +310,7 @@ def cut_corpus(
     """Cuts a corpus into shards, or finds that this was done.
 
     Args:
-        path: of the folder that is made.
+        place: the folder that is made, or an address on object storage.
         pictures: are read once, and not at all if the corpus was cut before.
         configuration: everything that decides the lines, but the pictures.
         listing: tells this list of pictures from others.
@@ -259,26 +318,25 @@ def cut_corpus(
         on_picture: called now and then with the number of pictures that were listed.
 
     Raises:
-        UsageError: the folder holds something else, or a corpus of another configuration, list or number of shards.
+        UsageError: the place holds something else, or a corpus of another configuration, list or number of shards.
         StoreError: another process cuts it, or it cannot be written.
     """
-    if (path / DESCRIPTION).exists():
-        return _same(ShardedCorpus(path), {**configuration, "list": listing}, shards)
-    if path.exists() and any(each.name not in {LISTS, PICTURES, LOCK} for each in path.iterdir()):
-        raise UsageError(
-            f"The folder {str(path)!r} holds something that is no corpus.", hint="Give a new or empty folder."
-        )
+    storage = Storage(place)
+    if storage.read(DESCRIPTION) is not None:
+        return _same(ShardedCorpus(place), {**configuration, "list": listing}, shards)
+    if not {*storage.names()} <= {LISTS, LOCK}:
+        raise UsageError(f"{storage.place!r} holds something that is no corpus.", hint="Give a new or empty folder.")
     count = shards or DEFAULT_SHARDS
     listed = iter(pictures)
     first = next(listed, None)
     if first is None:
         raise UsageError("The corpus has no pictures.", hint="Check the list.")
-    with writing_to(path):
-        path.mkdir(parents=True, exist_ok=True)  # not before there is something to list
-        with held_corpus(path):
-            rmtree(path / LISTS, ignore_errors=True)  # of a cut that did not come to its end
-            (path / LISTS).mkdir()
-            sizes = _listed(path, chain([first], listed), count, on_picture=on_picture)
+    with writing_to(Path(storage.place)):
+        if storage.path is not None:
+            storage.path.mkdir(parents=True, exist_ok=True)  # not before there is something to list
+        with storage.held():
+            with storage.made(LISTS) as lists:
+                sizes = _listed(lists, chain([first], listed), count, on_picture=on_picture)
             content = {
                 "format": FORMAT,
                 "askance": __version__,
@@ -286,8 +344,8 @@ def cut_corpus(
                 "list": listing,
                 "sizes": sizes,
             }
-            write_whole(path / DESCRIPTION, json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True) + "\n")
-    return ShardedCorpus(path)
+            storage.write(DESCRIPTION, json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True) + "\n")
+    return ShardedCorpus(place)
 
 
 def digest_of_list(named: Sequence[str]) -> JsonObject:
@@ -316,22 +374,22 @@ def _same(corpus: ShardedCorpus, described: JsonObject, shards: int | None) -> S
         words = difference_in_words(there, described)
         different = f", different in {words}" if words else ""
         raise UsageError(
-            f"The folder {str(corpus.path)!r} holds a corpus of another configuration{different}.",
+            f"{corpus.place!r} holds a corpus of another configuration{different}.",
             hint="Give another `--out`, or the options that the work began with (they stand in its corpus.json).",
         )
     if shards is not None and shards != len(corpus.sizes):
         raise UsageError(
-            f"The corpus in {str(corpus.path)!r} was cut into {len(corpus.sizes):,} shards.",
+            f"The corpus in {corpus.place!r} was cut into {len(corpus.sizes):,} shards.",
             hint="Leave `--shards` out, or give another `--out`.",
         )
     return corpus
 
 
 def _listed(
-    path: Path, pictures: Iterable[ListedPicture], count: int, *, on_picture: Callable[[int], None] | None
+    lists: Path, pictures: Iterable[ListedPicture], count: int, *, on_picture: Callable[[int], None] | None
 ) -> list[int]:
     """Writes the lists; returns how many pictures each shard has."""
-    sizes, rest, inside = [0] * count, iter(pictures), PictureFolder(path / PICTURES)
+    sizes, rest, inside = [0] * count, iter(pictures), PictureFolder(lists / PICTURES)
     with ThreadPoolExecutor(_SIDE_BY_SIDE, thread_name_prefix="askance-cut") as threads:
         while block := [*islice(rest, _HELD)]:
             parts = [block[start : start + _PART] for start in range(0, len(block), _PART)]
@@ -341,7 +399,7 @@ def _listed(
                 lines[shard].append(_encode(_row(number, picture, inside)))
                 sizes[shard] += 1
             for shard, texts in lines.items():
-                with (path / LISTS / _file_name(shard)).open("a", encoding="utf-8") as file:
+                with (lists / _file_name(shard)).open("a", encoding="utf-8") as file:
                     file.writelines(f"{text}\n" for text in texts)
             if on_picture is not None:
                 on_picture(sum(sizes))
@@ -354,8 +412,10 @@ def _row(number: int, picture: ListedPicture, inside: PictureFolder) -> JsonObje
     row: JsonObject = {"number": number, "name": picture.name}
     if isinstance(source, str):
         row["address"] = source
+    elif isinstance(source, bytes):
+        row["file"] = f"{LISTS}/{PICTURES}/{inside.of_bytes(source).name}"
     else:
-        row["file"] = str((inside.of_bytes(source) if isinstance(source, bytes) else source).absolute())
+        row["file"] = str(source.absolute())
     if picture.options is not None:
         row["options"] = picture.options
     if picture.question:
@@ -382,3 +442,8 @@ def _shard_of(count: int, picture: ListedPicture) -> int:
 
 def _file_name(number: int) -> str:
     return f"{number:05}.jsonl"
+
+
+def _name(number: int) -> str:
+    """The folder of a shard within the corpus."""
+    return f"{SHARDS}/{number:05}"

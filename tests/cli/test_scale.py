@@ -8,14 +8,17 @@ import pytest
 
 from askance.cli.scale import workers_named
 from askance.errors import UsageError
+from askance.replay import Budget, Cost, SqliteLedger
 from askance.scale import LocalWorkers, RayWorkers
 from tests.cli.command import Command
+from tests.faults.run import picture
+from tests.scale.corpus import Corpus
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--address", "ray://head:10001"), "`--address` and `--gpus` are for workers of Ray.\n  → Add `--ray`"),
+        (("--address", "auto"), "`--address` and `--gpus` are for workers of Ray.\n  → Add `--ray`"),
         (("--mode", "live"), "so shards could not keep what was answered."),
         (("--options", "options.txt"), "`askance run verbalize` takes no --options."),
         (("--goal", "choose"), "`askance scale run verbalize` takes no --goal."),
@@ -42,10 +45,43 @@ def test_a_table_without_the_column(askance: Command, tmp_path: Path) -> None:
     assert not (tmp_path / "corpus").exists()
 
 
+@pytest.mark.parametrize("table", ["s3://pics/list.parquet", "https://example.org/list.csv"])
+def test_a_table_at_an_address(table: str, askance: Command, tmp_path: Path) -> None:
+    ran = askance("scale", "run", "verbalize", table, "--out", str(tmp_path / "corpus"), "--vlm", "demo")
+    assert ran.code == 2
+    assert f"The table '{table}' is not on this disk.\n  → Download it first." in ran.err
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("127.0.0.1:9", "There is no Ray cluster at '127.0.0.1:9': [Errno 111] Connection refused.\n  → `ray start"),
+        ("ray://head:10001", "by which Ray Data does not run.\n  → Run the command on a machine of the cluster"),
+    ],
+)
+def test_a_cluster_that_is_not_there(address: str, message: str, askance: Command, tmp_path: Path) -> None:
+    (tmp_path / "cup.png").write_bytes(picture(0).data)
+    words = ("--vlm", "demo", "--out", str(tmp_path / "corpus"), "--ray", "--address", address)
+    ran = askance("scale", "run", "verbalize", str(tmp_path / "cup.png"), *words)
+    assert ran.code == 2
+    assert message in ran.err
+
+
 def test_a_folder_that_is_no_corpus(askance: Command, tmp_path: Path) -> None:
     for words in (("watch", str(tmp_path), "--once"), ("merge", str(tmp_path), "--out", str(tmp_path / "run"))):
         ran = askance("scale", *words)
         assert (ran.code, "holds no corpus that was cut into shards" in ran.err) == (2, True)
+
+
+def test_calls_that_were_lost_are_said(askance: Command, tmp_path: Path) -> None:
+    """Two were under way when their worker ended."""
+    corpus = Corpus(url="http://127.0.0.1:9/v1", home=tmp_path).cut()
+    assert corpus.ledger is not None
+    ledger = SqliteLedger(corpus.ledger, Budget(calls=10))
+    ledger.reserve(Cost(calls=2))
+    ledger.close()
+    ran = askance("scale", "watch", corpus.place, "--once")
+    assert "\n2 calls lost with workers that died; so many may be paid twice.\n" in ran.out
 
 
 @pytest.mark.parametrize("workers", ["many", "0", "ray:0", "ray:", "4:ray", "-1", ""])

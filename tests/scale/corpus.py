@@ -7,14 +7,16 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from askance.chains import Chain, action_reason
 from askance.evals.listed_picture import ListedPicture
 from askance.evals.reading_folder import configuration_of, read_pictures
 from askance.models import Engine, get_model
 from askance.models.budget import BudgetGuard
-from askance.replay import Address, Budget, SqliteLedger, open_records
-from askance.scale import CorpusEnd, ShardedCorpus, ShardReader, Workers, cut_corpus, read_corpus
+from askance.replay import Address, Budget, Ledger, SqliteLedger, open_records
+from askance.scale import CorpusEnd, Receipt, ShardedCorpus, ShardReader, Workers, cut_corpus, read_corpus
+from askance.scale.workers import Reader
 from tests.faults.run import QUICK, picture, stable
 from tests.scripted import OPTIONS
 from tests.servers import JsonObject
@@ -28,6 +30,7 @@ class Corpus:
         url: of the endpoint.
         home: an empty folder.
         store: address of the records; by default a folder in `home`.
+        place: of the corpus; by default a folder in `home`.
     """
 
     url: str
@@ -35,6 +38,7 @@ class Corpus:
     pictures: int = 12
     shards: int = 4
     store: Address | None = None
+    place: str | None = None
     concurrency: int | None = None
     rpm: float | None = None
     budget: Budget | None = None
@@ -69,19 +73,20 @@ class Corpus:
         with self.chain() as chain:
             configuration = {name: value for name, value in configuration_of(chain, {}).items() if name != "samples"}
         return cut_corpus(
-            self.out,
+            self.place or self.out,
             (ListedPicture(str(file), file, tuple(OPTIONS)) for file in self.files),
             configuration=configuration,
             listing={"pictures": self.pictures},
             shards=self.shards,
         )
 
-    def read(self, workers: Workers) -> CorpusEnd:
+    def read(self, workers: Workers, **options: Any) -> CorpusEnd:
         corpus = self.cut()
         with self.chain() as chain:
             budget = next(iter(chain.models)).engine.budget
             ledger = None if budget is None else budget.ledger
-            return read_corpus(corpus, ShardReader(chain=chain, corpus=corpus.path.absolute()), workers, ledger=ledger)
+            reader = ShardReader(chain=chain, corpus=corpus.place, **options)
+            return read_corpus(corpus, reader, workers, ledger=ledger)
 
     def alone(self) -> Path:
         """The run of one process, on a store of its own."""
@@ -89,6 +94,13 @@ class Corpus:
         with self.chain(self.home / "other") as chain:
             read_pictures(chain, dict.fromkeys(self.files, OPTIONS), out=out)
         return out
+
+
+class Here:
+    """Reads shards in this process, one after the other."""
+
+    def receipts(self, reader: Reader, numbers: Sequence[int], *, ledger: Ledger | None) -> Generator[Receipt]:
+        yield from map(reader, numbers)
 
 
 def lines_of(run: Path) -> list[JsonObject]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,22 +17,13 @@ from askance.evals.listed_picture import ListedPicture
 from askance.python_file import load_object
 from askance.scale import ShardedCorpus, cut_corpus, digest_of_list, merge_corpus, status_of
 from askance.scale.shard_worker import packed, unpacked
-from askance.scale.shards import held_corpus
+from askance.scale.storage import Storage
 from tests.faults.run import CALLS, answer, asked_twice, picture, room
-from tests.scale.corpus import Corpus, same_answers
+from tests.scale.corpus import Corpus, Here, same_answers
 from tests.servers import FakeEndpoint
 
 if TYPE_CHECKING:
-    from askance.replay import Ledger
-    from askance.scale import Receipt
-    from askance.scale.workers import Reader
-
-
-class Here:
-    """Reads shards in this process, one after the other."""
-
-    def receipts(self, reader: Reader, numbers: Sequence[int], *, ledger: Ledger | None) -> Generator[Receipt]:
-        yield from map(reader, numbers)
+    pass
 
 
 @pytest.fixture
@@ -94,7 +85,7 @@ def test_equal_pictures_meet_in_one_shard(endpoint: FakeEndpoint, tmp_path: Path
 
 def test_two_commands_on_one_folder(tmp_path: Path) -> None:
     corpus = nowhere(tmp_path)
-    with held_corpus(corpus.cut().path), pytest.raises(StoreError, match="Another process is reading the corpus"):
+    with corpus.cut().storage.held(), pytest.raises(StoreError, match="Another process is reading the corpus"):
         corpus.read(Here())
 
 
@@ -102,7 +93,7 @@ def test_a_shard_that_changed_after_its_receipt(endpoint: FakeEndpoint, tmp_path
     corpus = Corpus(url=endpoint.url, home=tmp_path, pictures=2, shards=1)
     corpus.read(Here())
     shards = ShardedCorpus(corpus.out)
-    samples = shards.place(0) / "samples.jsonl"
+    samples = shards.folder(0) / "samples.jsonl"
     samples.write_text(samples.read_text("utf-8").replace("answered", "refused", 1), encoding="utf-8")
     with pytest.raises(UsageError, match=r"Shard 00000 of .* is not what its receipt says"):
         merge_corpus(shards, tmp_path / "merged")
@@ -165,7 +156,7 @@ def test_rows_say_where_a_picture_is(tmp_path: Path) -> None:
     file, address, inside = corpus.rows(0)
     assert (file.file, file.options) == (str(Path("a.png").absolute()), ["tea", "bricks"])
     assert (address.file, address.address, address.question) == (None, "https://example.com/b.png", "What is odd?")
-    assert Path(str(inside.file)).read_bytes() == data
+    assert Path(str(corpus.file(inside))).read_bytes() == data
 
     other = replace(pictures[3], options=("tea",))
     corpus = cut_corpus(tmp_path / "other", [*pictures[:3], other], configuration={}, listing={}, shards=1)
@@ -226,5 +217,5 @@ def test_a_list_is_told_from_another(tmp_path: Path) -> None:
 def test_two_commands_do_not_cut_one_folder(tmp_path: Path) -> None:
     corpus = nowhere(tmp_path)
     corpus.out.mkdir()
-    with held_corpus(corpus.out), pytest.raises(StoreError, match="Another process is reading the corpus"):
+    with Storage(corpus.out).held(), pytest.raises(StoreError, match="Another process is reading the corpus"):
         corpus.cut()

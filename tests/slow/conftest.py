@@ -71,6 +71,12 @@ def retrieval_python() -> Path:
 
 
 @pytest.fixture(scope="session")
+def storage_python() -> Path:
+    """A Python with moto, and askance with its extra `s3`."""
+    return environments.environment("storage", environments.STORAGE)
+
+
+@pytest.fixture(scope="session")
 def installed_python() -> Path:
     """A Python with askance and what reads its exports, notebooks and pictures with text."""
     return environments.environment("installed", environments.INSTALLED)

@@ -114,6 +114,9 @@ TRAINING = Recipe(
 INSTALLED = Recipe(packages=("inspect-ai", "ipykernel", "nbclient"), extras="arrow,frames,hf,mlflow,ocr")
 """What reads exports, shows notebooks and reads slogans."""
 
+STORAGE = Recipe(packages=("moto[server]==5.2.5",), extras="s3")
+"""askance with its extra `s3`, and a server that speaks the protocol of S3."""
+
 LABELLING = Recipe(packages=("label-studio-sdk>=2.1",))
 """Label Studio's own package; it holds numpy and others at older versions than the rest."""
 

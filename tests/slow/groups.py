@@ -55,7 +55,7 @@ GROUPS = {
         about="training sets, learnt by TRL alone; every recipe on tiny models, killed and gone on with", cap=480
     ),
     "postgres": Group(about="records in a database that workers share", cap=200),
-    "workers": Group(about="a corpus that workers read: processes, actors of Ray", cap=300),
+    "workers": Group(about="a corpus that workers read: processes, actors of Ray, object storage", cap=300),
     "vllm": Group(about="`vllm:` models: a server of its own, at an address, in process", cap=760, words=ON_EVERY_CORE),
 }
 """In the order in which they run."""

@@ -124,6 +124,15 @@ def chroma_server(python: Path, folder: Path, *, log: Path, port: int | None = N
         yield server
 
 
+@contextmanager
+def s3_server(python: Path, *, log: Path) -> Generator[Server]:
+    """Moto, which speaks the protocol of S3, keeps everything in memory, and asks for no key."""
+    port = free_port()
+    command = [str(python.with_name("moto_server")), "-H", "127.0.0.1", "-p", str(port)]
+    with _running(command, settings={}, port=port, path="", health="/moto-api/", log=log) as server:
+        yield server
+
+
 def free_port() -> int:
     """A loopback port that nobody listens on at the moment."""
     with socket.socket() as probe:

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from socket import gethostname
 
 import pytest
 
@@ -152,6 +153,22 @@ def test_a_lease_of_a_dead_worker_is_free_by_the_clock_of_the_server(server: Pos
         dead.release(key)
         assert other.owns(key), "it is another's by now"
         dead.close()
+        other.close()
+
+
+def test_the_batch_that_calls_wait_for_is_said_once(server: PostgresServer, caplog: pytest.LogCaptureFixture) -> None:
+    with open_records(server.address()) as records:
+        one, other = records.leases(), records.leases()
+        assert one is not None
+        assert other is not None
+        assert one.assign_to_batch("batch-1", [record(1).key])
+        assert not other.take(record(1).key)
+        assert not other.take(record(1).key)
+        words = f"Some calls wait for the batch batch-1 of {gethostname()}, which has asked for them already."
+        assert caplog.messages == [words]
+        one.release_batch("batch-1")
+        assert other.take(record(1).key)
+        one.close()
         other.close()
 
 

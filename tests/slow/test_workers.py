@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import math
 import multiprocessing
 import os
+import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
 import time
 import types
+import urllib.request
 from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import suppress
@@ -43,8 +47,9 @@ from askance.scale import (
 from tests.faults.run import CALLS, answer, asked_twice, picture, stable
 from tests.scale.corpus import Corpus, lines_of, same_answers
 from tests.scripted import OPTIONS
-from tests.servers import FakeEndpoint, Seen, error
+from tests.servers import FakeEndpoint, Reply, Seen, error
 from tests.slow.postgres_server import PASSWORD, serving
+from tests.slow.servers import s3_server
 
 pytestmark = [
     pytest.mark.slow(group="workers"),
@@ -167,6 +172,88 @@ def killed_and_resumed(endpoint: FakeEndpoint, corpus: Corpus, *, times: int) ->
     assert same_answers(corpus.home / "merged", corpus.home / "one")
 
 
+def test_a_worker_that_hangs_ends_itself(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """It waits for an answer that never comes; another worker begins where it stopped."""
+    hung, poison = list[Seen](), b64encode(picture(0).data)
+
+    def reply(seen: Seen) -> Reply | str:
+        if not hung and poison in seen.body:
+            hung.append(seen)
+            return Reply(delay=math.inf)
+        return answer(seen.json)
+
+    with FakeEndpoint(reply) as endpoint:
+        corpus = Corpus(url=endpoint.url, home=tmp_path, pictures=4, shards=2)
+        end = corpus.read(LocalWorkers(1), stall=10.0)
+        assert (end.failed, end.left, end.waiting) == ((), 0, 0)
+        assert asked_twice(endpoint) == 1
+    assert len(hung) == 1
+    assert "has read no picture for 10 s, and ends." in capfd.readouterr().err
+
+
+def test_a_machine_that_is_lost_leaves_its_shards_on_object_storage(
+    endpoint: FakeEndpoint, tmp_path: Path, storage_python: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker is killed, then all of the machine with its disk; another goes on from what was uploaded."""
+    corpus = Corpus(url=endpoint.url, home=tmp_path, pictures=60, shards=2)
+    one, other = tmp_path / "one-disk", tmp_path / "other-disk"
+
+    def command(*words: str) -> list[str]:
+        return [str(storage_python), "-m", "askance", "scale", *words]
+
+    def reading(store: Path) -> list[str]:
+        words = ["--store", str(store), "--out", "s3://runs/ads", "--shards", "2", "--keep-every", "1"]
+        return [*command(), *command_for(corpus, "run")[3:], *words]
+
+    with s3_server(storage_python, log=tmp_path / "s3.log") as server:
+        settings = {"ENDPOINT_URL": server.url, "ACCESS_KEY_ID": "a", "SECRET_ACCESS_KEY": "b"}
+        for name, value in {**settings, "DEFAULT_REGION": "us-east-1"}.items():
+            monkeypatch.setenv(f"AWS_{name}", value)
+        urllib.request.urlopen(urllib.request.Request(f"{server.url}/runs", method="PUT"), timeout=30).close()
+        endpoint.delay = 0.3
+        with subprocess.Popen(reading(one), stderr=subprocess.DEVNULL) as first:
+            endpoint.wait(40, timeout=240)  # the environment may be new, and is compiled first
+            os.kill(workers_of(first.pid)[0], signal.SIGKILL)
+            while not listed(server.url) >= {"samples.jsonl", "calls.jsonl"}:
+                assert first.poll() is None
+                time.sleep(0.2)
+            first.kill()
+        endpoint.delay = 0.01
+        shutil.rmtree(one)
+        before = len(endpoint.requests)
+        watched = subprocess.run(command("watch", "s3://runs/ads", "--json"), capture_output=True, check=True)
+        (under_way, *_) = json.loads(watched.stdout)["under_way"]
+        assert 0 < under_way["read"] < under_way["of"]
+        count = "import fsspec; files = fsspec.open_files('s3://runs/ads/shards/*/calls.jsonl', 'rb')\n"
+        count += "print(sum(len(cassette.readlines()) for cassette in map(lambda file: file.open(), files)))"
+        counted = subprocess.run([str(storage_python), "-c", count], capture_output=True, check=True)
+        on_record = int(counted.stdout)
+        assert on_record >= CALLS
+
+        done = subprocess.run(reading(other), capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert "60 of 60 images, 2 of 2 shards." in done.stderr
+        assert asked_twice(endpoint) <= before - on_record
+        assert not [*other.rglob("samples.jsonl")], "what is done takes no room on the disk of a worker"
+        subprocess.run([*command("merge", "s3://runs/ads"), "--out", str(tmp_path / "merged")], check=True)
+    subprocess.run([*command_for(corpus, "run"), "--quiet", "--out", str(tmp_path / "alone")], check=True)
+    assert same_answers(tmp_path / "merged", tmp_path / "alone")
+    assert Run.open(tmp_path / "merged").totals == Run.open(tmp_path / "alone").totals
+
+
+def workers_of(command: int) -> list[int]:
+    found = subprocess.run(
+        ["pgrep", "-P", str(command), "-f", "spawn_main"], capture_output=True, text=True, check=True
+    )
+    return [int(pid) for pid in found.stdout.split()]
+
+
+def listed(address: str) -> set[str]:
+    """Names of the files that shards have in the bucket."""
+    with urllib.request.urlopen(f"{address}/runs?list-type=2&prefix=ads/shards", timeout=30) as reply:
+        return set(re.findall(r"([^/]+)</Key>", reply.read().decode()))
+
+
 def command_for(corpus: Corpus, *words: str) -> list[str]:
     options = corpus.home / "options.json"
     options.write_text(json.dumps(OPTIONS), encoding="utf-8")
@@ -202,7 +289,7 @@ def test_a_chain_that_cannot_be_sent(tmp_path: Path) -> None:
     corpus = Corpus(url="http://127.0.0.1:9/v1", home=tmp_path).cut()
     chain = verbalize(ScriptedModel(lambda _: "A cup."))
     with pytest.raises(UsageError, match=r"cannot be pickled: it was made of an object"):
-        read_corpus(corpus, ShardReader(chain=chain, corpus=corpus.path), LocalWorkers(1))
+        read_corpus(corpus, ShardReader(chain=chain, corpus=corpus.place), LocalWorkers(1))
 
 
 def test_a_chain_that_is_not_installed_on_a_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,7 +298,7 @@ def test_a_chain_that_is_not_installed_on_a_worker(tmp_path: Path, monkeypatch: 
     module = types.ModuleType("only_here")
     exec("def tone(): ...", module.__dict__)
     monkeypatch.setitem(sys.modules, "only_here", module)
-    reader = ShardReader(chain=module.tone, corpus=corpus.path)
+    reader = ShardReader(chain=module.tone, corpus=corpus.place)
     with pytest.raises(ConfigError, match=r"cannot be made on .*: ModuleNotFoundError: No module named 'only_here'"):
         read_corpus(corpus, reader, LocalWorkers(1))
 

@@ -66,6 +66,7 @@ class OpenAIModel:
             `max_tokens` elsewhere, until the endpoint asks for the other.
         key_variable: name of the variable that the client's key came from, for messages.
         secrets: what is blanked out of replies; None is the client's key.
+        idempotency: see `ModelSettings`.
     """
 
     def __init__(
@@ -77,6 +78,7 @@ class OpenAIModel:
         token_field: TokenField | None = None,
         key_variable: str | None = None,
         secrets: Secrets | None = None,
+        idempotency: bool = False,
     ) -> None:
         address = public_address(str(client.base_url))
         own = is_own(address)
@@ -85,6 +87,7 @@ class OpenAIModel:
         self._secrets = Secrets((client.api_key,)) if secrets is None else secrets
         self._context = ErrorContext(where=address, model=model, key_variable=key_variable, secrets=self._secrets)
         self._dialect = Dialect(token_field or ("max_completion_tokens" if own else "max_tokens"))
+        self._idempotency = idempotency
         self._images = ImageEncoder()
         self._served: list[str] | None = None
         self._weighs_nothing: str | None = None
@@ -196,27 +199,30 @@ class OpenAIModel:
 
         A request that is rejected for its form alone is sent again at once in the form that is taken.
         """
+        key = request.key if self._idempotency else None
         while True:
             body = to_body(request, encode, api=self.id.api, model=self.id.model, dialect=self._dialect)
             if self.shape is not None:
                 body = self.shape(request, body)
             body |= more
             try:
-                return await self._post(PATHS[self.id.api], body)
+                return await self._post(PATHS[self.id.api], body, key)
             except Exception as cause:
                 details = error_details(cause, clear=self._secrets.cleared)
                 if details is None or not self._dialect.learn(details, body):
                     raise
                 self._dialect.warn(str(self.id))
+                key = key and f"{key}+"  # another body needs another key
 
-    async def _post(self, path: str, body: JsonObject) -> tuple[bytes, Mapping[str, str]]:
+    async def _post(self, path: str, body: JsonObject, key: str | None) -> tuple[bytes, Mapping[str, str]]:
         import httpx2
         from openai import AsyncAzureOpenAI, AsyncStream
 
         # The client for Azure finds the deployment in the body, and so has to see it.
         content: Any = {"body": body} if isinstance(self._client, AsyncAzureOpenAI) else {"content": _json_bytes(body)}
+        options: RequestOptions = _SECURITY if key is None else {**_SECURITY, "headers": {"Idempotency-Key": key}}
         response: Any = await self._client.post(
-            path, cast_to=httpx2.Response, options=_SECURITY, stream=True, stream_cls=AsyncStream[Any], **content
+            path, cast_to=httpx2.Response, options=options, stream=True, stream_cls=AsyncStream[Any], **content
         )
         try:
             limits = self._secrets.cleared(limit_headers(response.headers))
@@ -266,6 +272,7 @@ def from_settings(settings: ModelSettings) -> OpenAIModel:
         token_field=settings.token_field,
         key_variable=key_variable(settings),
         secrets=secrets_of(settings),
+        idempotency=settings.idempotency,
     )
 
 

@@ -42,10 +42,12 @@ from askance.errors import (
     Unreachable,
 )
 from askance.images import Image, Shown
+from askance.models import Engine, RetryPolicy, get_model
 from askance.models.budget import may_be_billed
 from askance.models.openai.client import build_client
 from askance.models.openai.openai_model import OpenAIModel, from_settings
 from askance.models.settings import Azure, ModelSettings
+from askance.replay import MemoryStore
 from tests import replies
 from tests.servers import SENTENCE, FakeEndpoint, Reply, Seen, chat_body, error
 
@@ -322,6 +324,22 @@ async def test_a_model_that_rejects_a_temperature_and_the_name_of_the_limit(
     assert model.noticed == {"token_field": "max_completion_tokens", "without": ["temperature"]}
     assert caplog.messages == [f"{model.id} takes no temperature: its answers are drawn at its default."]
     assert request.key == key
+
+
+async def test_the_key_of_a_request_is_sent_where_that_is_asked_for(make: Make) -> None:
+    """A try that failed has the key again; another form of the request has another."""
+    fails = [replies.NO_MAX_TOKENS, Reply(status=503)]
+    request = hello(sampling=Sampling(max_tokens=9))
+    with FakeEndpoint(fails) as endpoint:
+        records = MemoryStore()
+        engine = Engine(records=records, policy=RetryPolicy(first_wait=0.01))
+        model = get_model(f"openai:fake-model@{endpoint.url}", engine=engine, idempotency=True)
+        await model.generate(replace(request, model=model.id))
+        sent = [seen.headers.get("idempotency-key") for seen in endpoint.requests]
+        (recorded,) = [record.key for record in records.of_kind("chat")]
+        await make(endpoint).generate(request)
+        assert only_header(endpoint, "idempotency-key") is None
+    assert sent == [recorded, f"{recorded}+", recorded]
 
 
 async def test_a_model_that_rejects_penalties_is_asked_without(make: Make, caplog: pytest.LogCaptureFixture) -> None:

@@ -1,0 +1,154 @@
+"""A corpus at an address of storage: shards are read on the disk of a worker, and uploaded from there."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from shutil import rmtree
+
+import pytest
+
+from askance.errors import MissingExtra, StoreError, UsageError
+from askance.evals import Run
+from askance.evals.listed_picture import ListedPicture
+from askance.replay import Budget
+from askance.scale import ShardedCorpus, cut_corpus, merge_corpus, status_of
+from askance.scale import storage as places
+from askance.scale.storage import LOCK, Storage
+from tests.faults.run import CALLS, answer, asked_twice, picture
+from tests.scale.corpus import Corpus, Here, same_answers
+from tests.servers import FakeEndpoint
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(places, "SETTLED", 0.02)
+    monkeypatch.setattr(places, "BEAT", 0.05)
+    monkeypatch.setattr(places, "EXPIRED", 0.5)
+
+
+@pytest.fixture
+def endpoint() -> Iterator[FakeEndpoint]:
+    with FakeEndpoint(lambda seen: answer(seen.json)) as endpoint:
+        yield endpoint
+
+
+def at_address(endpoint: FakeEndpoint, home: Path) -> Corpus:
+    return Corpus(url=endpoint.url, home=home, pictures=6, shards=3, place=(home / "bucket" / "ads").as_uri())
+
+
+def test_shards_at_an_address_are_the_run_of_one_process(endpoint: FakeEndpoint, tmp_path: Path) -> None:
+    corpus = at_address(endpoint, tmp_path)
+    assert corpus.read(Here()).failed == ()
+    shards = ShardedCorpus(str(corpus.place))
+    status = status_of(shards)
+    assert (status.read, status.done, status.outcomes, status.calls) == (6, 3, {"answered": 6}, 6 * CALLS)
+    assert status.bytes_per_picture is not None
+    assert status.bytes_per_picture > 1000
+    assert not [*(tmp_path / "store").rglob("samples.jsonl")], "what is done takes no room on the disk of a worker"
+    assert shards.storage.read(LOCK) is None
+
+    merge_corpus(shards, tmp_path / "merged")
+    assert same_answers(tmp_path / "merged", corpus.alone())
+    ours, theirs = Run.open(tmp_path / "merged"), Run.open(corpus.alone())
+    assert [*ours.records.keys()] == [*theirs.records.keys()]
+    asked = len(endpoint.requests)
+    assert corpus.read(Here()).waiting == 0, "all of it has receipts"
+    assert len(endpoint.requests) == asked
+
+
+@pytest.mark.parametrize("place", ["address", "folder"])
+def test_a_machine_that_is_lost_with_its_disk(endpoint: FakeEndpoint, tmp_path: Path, place: str) -> None:
+    """What it uploaded, or copied into the folder of the shard, is not asked again on the next machine."""
+    corpus = replace(at_address(endpoint, tmp_path), shards=1)
+    if place == "folder":
+        corpus = replace(corpus, place=None)
+    replace(corpus, budget=Budget(calls=5 * CALLS), concurrency=1).read(Here())
+    status = status_of(ShardedCorpus(corpus.place or corpus.out))
+    assert 1 <= status.read < 6
+    assert [each.shard for each in status.under_way] == [0]
+    before = len(endpoint.requests)
+    rmtree(tmp_path / "store")
+    assert replace(corpus, store=tmp_path / "elsewhere").read(Here()).failed == ()
+    assert asked_twice(endpoint) <= before - status.read * CALLS
+    merge_corpus(ShardedCorpus(corpus.place or corpus.out), tmp_path / "merged")
+    assert same_answers(tmp_path / "merged", corpus.alone())
+
+
+def test_a_line_whose_records_are_lost_is_asked_again(endpoint: FakeEndpoint, tmp_path: Path) -> None:
+    """As on a machine that was lost between two copies of its records."""
+    corpus = Corpus(url=endpoint.url, home=tmp_path, pictures=6, shards=1)
+    replace(corpus, budget=Budget(calls=5 * CALLS), concurrency=1).read(Here())
+    rmtree(tmp_path / "store")
+    (shard,) = status_of(ShardedCorpus(corpus.out)).under_way
+    assert shard.read
+    (ShardedCorpus(corpus.out).folder(0) / "calls.jsonl").unlink()
+    corpus.read(Here())
+    merge_corpus(ShardedCorpus(corpus.out), tmp_path / "merged")
+    assert [*Run.open(tmp_path / "merged").records.keys()] == [*Run.open(corpus.alone()).records.keys()]
+
+
+def test_records_are_kept_while_a_shard_is_read(tmp_path: Path) -> None:
+    kept = list[int]()
+
+    def look() -> str | None:
+        shards = ShardedCorpus(str(corpus.place))
+        kept.extend(read for _, read, _ in shards.under_way())
+        return None
+
+    with FakeEndpoint(lambda seen: look() or answer(seen.json), delay=0.05) as endpoint:
+        corpus = replace(at_address(endpoint, tmp_path), shards=1, concurrency=2)
+        corpus.read(Here(), kept_every=0.05)
+    assert any(0 < read < 6 for read in kept)
+
+
+def test_two_commands_on_one_address(tmp_path: Path) -> None:
+    """The second is refused while the first lives, and goes on where that has ended without a word."""
+    storage = Storage((tmp_path / "bucket").as_uri())
+    with storage.held(), pytest.raises(StoreError, match="Another process is reading the corpus"), storage.held():
+        pass
+    storage.write(LOCK, "somebody who was killed")
+    started = time.monotonic()
+    with storage.held():
+        assert time.monotonic() - started > 0.5
+
+
+def test_a_command_that_was_taken_for_dead_ends(tmp_path: Path) -> None:
+    storage = Storage((tmp_path / "bucket").as_uri())
+
+    def overtaken() -> None:
+        with storage.held():
+            storage.write(LOCK, "another")
+            time.sleep(5)
+
+    with pytest.raises(KeyboardInterrupt):
+        overtaken()
+    assert storage.read(LOCK) == b"another", "what is of others stays"
+
+
+def test_pictures_within_a_table_go_with_the_list(tmp_path: Path) -> None:
+    place, data = (tmp_path / "bucket").as_uri(), picture(1).data
+    cut_corpus(place, [ListedPicture("t#1", data)], configuration={}, listing={}, shards=1)
+    corpus = ShardedCorpus(place, disk=tmp_path / "disk")
+    (row,) = corpus.rows(0)
+    file = corpus.file(row)
+    assert file is not None
+    assert file.is_relative_to(tmp_path / "disk")
+    assert file.read_bytes() == data
+
+
+def test_what_is_no_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match=r"'nowhere://a/b' is no address of storage"):
+        ShardedCorpus("nowhere://a/b")
+    monkeypatch.setitem(sys.modules, "s3fs", None)
+    with pytest.raises(
+        MissingExtra, match=r"'s3://a/b' need another package: Install s3fs .*\. pip install 'askance\[s3\]'"
+    ):
+        ShardedCorpus("s3://a/b")
+    (tmp_path / "bucket").mkdir()
+    (tmp_path / "bucket" / "thesis.tex").touch()
+    with pytest.raises(UsageError, match="holds something that is no corpus"):
+        cut_corpus((tmp_path / "bucket").as_uri(), iter(()), configuration={}, listing={})
