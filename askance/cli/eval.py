@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
-from askance.amounts import many
+from askance.amounts import many, money
 from askance.cli.columns import Columns, Line, Part, Report, table_text
 from askance.cli.completion import figure_names, task_names, task_options
 from askance.cli.grid import grid
@@ -358,6 +358,7 @@ class _EvaluationRun:
     def _ask_workers(self, named: str) -> None:
         """Has workers make the calls; the evaluation then finds them on record."""
         from askance.cli.scale import workers_named
+        from askance.evals.analysis.asked_cost import sum_of
         from askance.evals.solver import as_solver
         from askance.scale import ask_samples
 
@@ -373,7 +374,10 @@ class _EvaluationRun:
         with work.progress("samples") as progress:
             progress.update(0, len(self._epochs))
             solver = as_solver(self.task.solver)
-            ask_samples(solver, self._epochs, workers, ledger=ledger, on_progress=progress.update)
+            receipts = ask_samples(solver, self._epochs, workers, ledger=ledger, on_progress=progress.update)
+        calls, dollars = sum(each.calls for each in receipts), sum_of(each.dollars for each in receipts)
+        price = "cost not known" if dollars is None else money(dollars)
+        echo(f"Workers made {many(calls, 'call')} ({price}); what follows finds their answers on record.", err=True)
 
     def _use_ledger(self) -> None:
         """Keeps the ledger in the run's folder; with the records where workers spend before there is one."""

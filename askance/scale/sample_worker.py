@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from askance.concurrency import map_in_order
 from askance.errors import FATAL, AskanceError
+from askance.evals.analysis.asked_cost import sum_of
 from askance.evals.job import FirstFailure, affordable
 from askance.evals.solver import solved
 from askance.models import run_sync, use_draw
@@ -70,7 +71,7 @@ class SampleReader:
 
     async def _read(self, number: int) -> Receipt:
         block, engine, first = self.blocks[number], self._engine, FirstFailure()
-        outcomes, begun = Counter[str](), time.monotonic()
+        outcomes, calls, costs, begun = Counter[str](), 0, list[float | None](), time.monotonic()
 
         async def predict(each: SampleEpoch) -> Prediction:
             with use_draw(each.epoch):
@@ -80,8 +81,11 @@ class SampleReader:
             answers = map_in_order(predict, affordable(block, engine), room=lambda: engine.places if engine else BLOCK)
             async with aclosing(answers):
                 async for now in answers:
-                    if first.accepts(now.links, answered=now.answered, calls=now.meta.get("calls"), reason=now.reason):
+                    meta = now.meta
+                    if first.accepts(now.links, answered=now.answered, calls=meta.get("calls"), reason=now.reason):
                         outcomes[now.outcome] += 1
+                        calls += meta.get("calls", 0)
+                        costs.append(meta.get("cost", 0.0))
         finally:
             for model in self.models:
                 await model.aclose()
@@ -91,6 +95,8 @@ class SampleReader:
             left=len(block) - outcomes.total(),
             pictures=outcomes.total(),
             outcomes=dict(outcomes),
+            calls=calls,
+            dollars=sum_of(costs),
             seconds=time.monotonic() - begun,
             ended=time.time(),
         )
@@ -110,7 +116,7 @@ def ask_samples(
     *,
     ledger: Ledger | None = None,
     on_progress: Callable[[int], object] = lambda _: None,
-) -> None:
+) -> list[Receipt]:
     """Has workers answer samples, so that every call is on record; one that fails is asked again by the evaluation.
 
     Args:
@@ -120,20 +126,24 @@ def ask_samples(
         ledger: of the budget, in a file; None where there is none, or the records bring one that is shared.
         on_progress: called with the number of samples that are answered.
 
+    Returns:
+        A receipt of each block that was read.
+
     Raises:
         UsageError: the solver cannot be sent to workers, or not be made there.
         CallError: one block ended with what all others would end with, too.
     """
     blocks = [sample_epochs[start : start + BLOCK] for start in range(0, len(sample_epochs), BLOCK)]
     reader = SampleReader(solver=solver, blocks=blocks)
-    done = 0
+    ended: list[Receipt] = []
     with closing(workers.receipts(reader, range(len(blocks)), ledger=ledger)) as receipts:
         for receipt in receipts:
-            done += receipt.pictures
-            on_progress(done)
+            ended.append(receipt)
+            on_progress(sum(each.pictures for each in ended))
             if (kind := FATAL.get(receipt.kind)) is not None:
                 raise kind(receipt.error or "", hint=f"So ended a block of samples on {receipt.worker}.")
             if receipt.error:
                 _log.warning("A worker (%s): %s The others are left to this process.", receipt.worker, receipt.error)
             if receipt.left or receipt.error:
                 break
+    return ended
