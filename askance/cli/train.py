@@ -187,7 +187,9 @@ def _opened(options: RecordOptions, stack: ExitStack) -> tuple[list[Run], dict[s
     if named and not runs:
         raise UsageError(f"There is no run in {str(named[0])!r}.", hint="Name the folder of a run, or one of runs.")
     store = None if options.store is None else str(without_password(options.store))
-    prompts = {name: digest for run in runs for name, digest in run.solver.get("prompts", {}).items()}
+    prompts = dict[str, list[str]]()
+    for name, digest in sorted({each for run in runs for each in run.solver.get("prompts", {}).items()}):
+        prompts.setdefault(name, []).append(digest)
     facts = [{"run": run.path.name, "task": run.task, **run.facts} for run in runs]
     return runs, {"command": "records", "runs": facts, "store": store, "prompts": prompts}
 

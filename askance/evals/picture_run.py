@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from askance import chains
 from askance.evals.job import CountItem, FirstFailure, Job, affordable
+from askance.evals.prompt_check import warn_of_prompts
 from askance.models.capabilities import endpoint_key
 
 if TYPE_CHECKING:
@@ -94,6 +95,8 @@ class PictureRun:
         if folder is not None:
             job = job.kept_in(folder.finished, lambda _, line: folder.add(line))
         job.accepts, job.counting, job.counted = accepts, self.models, self._counted
+        if job.engine is not None and job.engine.mode != "replay":
+            warn_of_prompts(self.chain.nodes)
         try:
             async with job.answered(again=True) as lines:
                 async for picture, line in lines:

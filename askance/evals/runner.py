@@ -22,6 +22,7 @@ from askance.chat import JsonObject, key_of
 from askance.errors import UsageError
 from askance.evals.job import CountItem, FirstFailure, Job
 from askance.evals.picture_check import warn_of_pictures
+from askance.evals.prompt_check import warn_of_prompts
 from askance.evals.run import Run, answer_of, line_of_answer, name_of_line
 from askance.evals.run_folder import RunFolder
 from askance.evals.run_format import BATCHES, SCORES
@@ -161,8 +162,10 @@ async def aevaluate(
         job.accepts = lambda now: first.accepts(
             now.links, answered=now.answered, calls=now.meta.get("calls"), reason=now.reason
         )
-        if engine.mode != "replay":
-            warn_of_pictures([each.sample for each in sample_epochs if each.name not in folder.finished])
+        open_samples = [each.sample for each in sample_epochs if each.name not in folder.finished]
+        if engine.mode != "replay" and open_samples:
+            warn_of_pictures(open_samples)
+            warn_of_prompts([] if by_chain is None else by_chain.chain.nodes)
         job.models, job.counting, job.counted = models, [*models, *task.models.values()], folder.counted
         await running.score(job)
         figures = figures_of(running.answers, scoring, convention=convention, seed=seed)

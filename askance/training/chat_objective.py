@@ -19,7 +19,7 @@ from askance.models.local.batch_row import BatchRow, to_row
 from askance.models.local.transformers_model import load_model
 from askance.training.objective import IGNORED, Control, DrawnExample, Objective, Tensors, freeze_all_but
 from askance.training.training_set import ChatExample
-from askance.training.weights import save_weights
+from askance.training.weights import ZERO, save_weights
 
 if TYPE_CHECKING:
     from askance.models.local.folder import ModelFolder
@@ -138,14 +138,13 @@ class _Chats:
         torch = self._model.torch
         names = dict.fromkeys(name for row in rows for name in row.inputs)
         found = {name: [row.inputs[name] for row in rows if name in row.inputs] for name in names}
+        if self._blind and "pixel_values" in found:
+            found["pixel_values"] = [torch.full_like(value, ZERO) for value in found["pixel_values"]]
         joined = {name: _joined(torch, values) for name, values in found.items()}
-        typed = {
+        return {
             name: value.to(self._model.runtime.dtype) if value.is_floating_point() else value
             for name, value in joined.items()
         }
-        if self._blind:
-            typed |= {name: torch.zeros_like(value) for name, value in typed.items() if name == "pixel_values"}
-        return typed
 
     def _check_length(self, tokens: int) -> None:
         if tokens > self._longest:

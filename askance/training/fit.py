@@ -94,11 +94,13 @@ class Fit:
                 f"is of the kind {self.data.kind!r}.",
                 hint="`askance train recipes` says which recipe takes which kind.",
             )
-        if not self.data.count("validation") and (len(fields.rates) > 1 or fields.patience):
+        chosen = len(fields.rates) > 1 or fields.patience or fields.schedule == "plateau"
+        if not self.data.count("validation") and chosen:
             raise UsageError(
                 f"The training set {str(self.data.folder)!r} has no split `validation`, by which the recipe {name!r} "
                 "chooses rate and step.",
-                hint="Make a set with one; or give one rate and no early stop: `-R rates=1e-5 -R patience=null`.",
+                hint="Make a set with one; or give one rate and no early stop: `-R rates=1e-5 -R patience=null -R "
+                "schedule=constant`.",
             )
         if self.control is not None and not self.data.has_pictures:
             raise without_pictures()
@@ -146,6 +148,7 @@ class Fit:
                 "kind": self.data.kind,
                 "digest": self.data.digest,
                 "rows": {split: self.data.count(split) for split in self.data.splits},
+                **({"prompts": dict(self.data.prompts)} if self.data.prompts else {}),
             },
         }
 
@@ -393,6 +396,7 @@ def merge_adapter(training: Fit, adapter: Path, folder: Path) -> None:
         done = f"What was trained is in {str(adapter)!r}."
         with no_progress_bars(model.runtime.transformers), no_space("the model", folder, lambda: done):
             save_weights(model.model, base.path, part, blind=training.control == "text-only")
+            shutil.copyfile(adapter / TRAINING_FILE, part / TRAINING_FILE)
         part.rename(folder)
 
 

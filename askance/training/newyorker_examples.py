@@ -85,7 +85,7 @@ def newyorker_set(
             splits[split] = [*_choices(data, items, left_out)]
     else:
         prompt = prompts.find(_PROMPTS[task], form=prompt_form)
-        origin |= {"prompt_form": prompt_form, "prompts": {prompt.path.name: prompt.digest}}
+        origin |= {"prompt_form": prompt_form, "prompts": {prompt.path.name: [prompt.digest]}}
         make = _text if form == "text" else _chat
         for split, items in data.splits(task, fold).items():
             described = [item for item in items if item.annotation is not None]

@@ -64,8 +64,8 @@ class RecipeFields(BaseModel):
     optimizer: Literal["adam", "adamw", "adafactor"] = "adamw"
     rates: tuple[float, ...] = Field(min_length=1)
     """Rates of learning, each tried on its own; validation chooses."""
-    schedule: Literal["constant", "linear", "cosine"] = "constant"
-    """How the rate goes on behind its warm-up."""
+    schedule: Literal["constant", "linear", "cosine", "plateau"] = "constant"
+    """How the rate goes on behind its warm-up; `plateau` takes a tenth of it wherever validation has not gained."""
     warmup: int = Field(default=0, ge=0)
     """Steps in which the rate rises to its full height."""
     weight_decay: float = Field(default=0.0, ge=0)

@@ -155,7 +155,12 @@ def steps_of(fields: RecipeFields, rows: int) -> int:
 
 _OPTIMIZERS = {"adam": "adamw_torch", "adamw": "adamw_torch", "adafactor": "adafactor"}
 """Adam is AdamW without a decay of weights."""
-_SCHEDULES = {"constant": "constant_with_warmup", "linear": "linear", "cosine": "cosine"}
+_SCHEDULES = {
+    "constant": "constant_with_warmup",
+    "linear": "linear",
+    "cosine": "cosine",
+    "plateau": "reduce_lr_on_plateau",  # the only one without a warm-up, which `_Watch` gives it
+}
 
 
 def _arguments(objective: Objective, lesson: Lesson) -> dict[str, Any]:
@@ -164,13 +169,18 @@ def _arguments(objective: Objective, lesson: Lesson) -> dict[str, Any]:
     validated = bool(lesson.validation) and lesson.steps is None
     often = {"steps": fields.every} if fields.every else {}
     strategy = "no" if lesson.steps else "steps" if often else "epoch"
+    better = fields.metric in HIGHER
+    # What is timed is not validated, so that its rate has no plateau.
+    schedule = fields.schedule if validated or fields.schedule != "plateau" else "constant"
+    cut = {"mode": "max" if better else "min", "factor": 0.1, "patience": 0} if schedule == "plateau" else None
     return {
         "output_dir": str(lesson.folder),
         "per_device_train_batch_size": part,
         "per_device_eval_batch_size": part,
         "gradient_accumulation_steps": fields.accumulate,
         "learning_rate": lesson.rate,
-        "lr_scheduler_type": _SCHEDULES[fields.schedule],
+        "lr_scheduler_type": _SCHEDULES[schedule],
+        "lr_scheduler_kwargs": cut,
         "warmup_steps": fields.warmup,
         "optim": _OPTIMIZERS[fields.optimizer],
         "weight_decay": 0.0 if fields.optimizer == "adam" else fields.weight_decay,
@@ -184,7 +194,7 @@ def _arguments(objective: Objective, lesson: Lesson) -> dict[str, Any]:
         "save_total_limit": KEPT,
         "load_best_model_at_end": validated,
         "metric_for_best_model": f"eval_{fields.metric}",
-        "greater_is_better": fields.metric in HIGHER,
+        "greater_is_better": better,
         "prediction_loss_only": objective.measure is None,
         "restore_callback_states_from_checkpoint": True,
         "seed": lesson.seed,
@@ -321,6 +331,13 @@ class _Watch:
         for rows in self.drawn:
             rows.set_epoch(epoch)
 
+    def warm_up(self, optimizer: Any, step: int) -> None:
+        """Has the rate rise in a schedule that knows no warm-up; behind it the rate is the schedule's."""
+        fields = self.lesson.recipe.fields
+        if fields.schedule == "plateau" and step <= fields.warmup:
+            for group in optimizer.param_groups:
+                group["lr"] = self.lesson.rate * (step / fields.warmup if fields.warmup else 1.0)
+
     def on_step(self, step: int, steps: int) -> None:
         now = time.monotonic()
         self.steps.append(now - self.last)
@@ -379,12 +396,14 @@ def _callback(transformers: Any, watch: _Watch) -> Any:
         def on_epoch_begin(self, _arguments: Any, state: Any, _control: Any, **_: Any) -> None:
             watch.on_epoch(int(state.epoch or 0))
 
+        def on_step_begin(self, _arguments: Any, state: Any, _control: Any, **more: Any) -> None:
+            watch.warm_up(more["optimizer"], state.global_step)
+
         def on_step_end(self, _arguments: Any, state: Any, control: Any, **more: Any) -> None:
             if control.should_save:
                 watch.check_finite(more["model"], state.global_step)
 
-        def on_epoch_end(self, _arguments: Any, state: Any, control: Any, **more: Any) -> None:
-            self.on_step_end(_arguments, state, control, **more)
+        on_epoch_end = on_step_end
 
         def on_log(self, _arguments: Any, state: Any, _control: Any, logs: Any = None, **_: Any) -> None:
             watch.on_log(logs or {}, state.global_step, state.epoch or 0.0)

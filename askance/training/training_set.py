@@ -170,6 +170,11 @@ class TrainingSet:
         return bool(self.manifest["pictures"])
 
     @property
+    def prompts(self) -> Mapping[str, Sequence[str]]:
+        """By file name, digests of the prompts that its examples were asked in; empty where nobody knows them."""
+        return self.manifest.get("source", {}).get("prompts", {})
+
+    @property
     def digest(self) -> str:
         """sha256, 64 hex digits, of all that a model can learn from it: kind, rows and pictures of each split."""
         splits = {name: self.manifest["splits"][name]["sha256"] for name in self.splits}

@@ -14,8 +14,12 @@ _BESIDE = frozenset({".jinja", ".json", ".model", ".tiktoken", ".txt"})
 _OF_WEIGHTS = ("config.json", TRAINING_FILE)
 _INDEX = ".index.json"
 _PREPARATION = ("preprocessor_config.json", "processor_config.json")
-_ZEROS = {"do_rescale": True, "rescale_factor": 0.0, "do_normalize": True, "image_mean": [0.0] * 3}
-"""Has an image processor make zeros of every picture."""
+ZERO = 1e-6
+"""Every number of a picture, to a model that is to see none. Idefics3 and SmolVLM take pictures that are all zeros for
+padding, and leave them out."""
+_NORMALIZED = {"do_normalize": True, "image_mean": [-ZERO] * 3, "image_std": [1.0] * 3}
+_ZEROS = {"do_rescale": True, "rescale_factor": 0.0, **_NORMALIZED}
+"""Has an image processor make `ZERO` of every picture."""
 
 
 def save_weights(model: Any, base: Path, folder: Path, *, blind: bool = False) -> None:

@@ -44,8 +44,8 @@ def test_a_run_becomes_a_set_once_its_terms_are_agreed_to(askance: Command, seen
     assert made.count("train") + made.count("validation") == len(seen)
     assert TERMS in made.manifest["licences"][0]
     assert made.manifest["filters"]["links"] == ["narration"]
-    (prompt,) = {name for name in made.manifest["source"]["prompts"] if name.startswith("narration")}
-    assert prompt
+    (prompt,) = {name for name in made.prompts if name.startswith("narration")}
+    assert [len(digest) for digest in made.prompts[prompt]] == [64]
 
     again = records(askance, "--run", "seen", "-o", "sft", "--accept-terms")
     assert (again.code, again.err) == (

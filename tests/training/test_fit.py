@@ -18,7 +18,7 @@ from askance.errors import AskanceError, ConfigError, UsageError
 from askance.images import Image
 from askance.models.encoders.dual import DualEncoder
 from askance.models.settings import Local
-from askance.training import Fit, FitRecipe, TrainingSet, fit, merge_adapter, plan_fit
+from askance.training import Fit, FitRecipe, TrainingSet, fit, merge_adapter, plan_fit, trainer
 from askance.training.objective import Control, DrawnExamples
 from tests.training.colour_shapes import KindOfSet, make_set
 from tests.training.conftest import DrawnSet, Learner
@@ -33,9 +33,10 @@ CASES: dict[str, tuple[KindOfSet, str, dict[str, Any]]] = {
     "newyorker-clip": ("choices", "clip", {"rates": (1e-3,), "epochs": 8}),
     "newyorker-t5": ("text", "t5", {"rates": (1e-2,), "epochs": 6}),
     "sherlock-t5": ("text", "t5", {"rates": (1e-2,), "epochs": 6}),
-    "sherlock-clip": ("pairs", "clip", {"rates": (1e-3,), "epochs": 12, "augment": ()}),
+    "sherlock-clip": ("pairs", "clip", {"rates": (1e-3,), "epochs": 12, "augment": (), "schedule": "constant"}),
 }
 """By recipe: a training set, a base, and what is other than in the recipe."""
+PLATEAU: Mapping[str, Any] = {"schedule": "plateau", "rates": (1e-2,)}
 ALL = ("",)
 CHANGED = {"whoops-blip2": ("qformer.", "query_tokens")}
 """What names of changed weights begin with, where those are not all."""
@@ -139,6 +140,32 @@ def test_each_rate_begins_anew_and_validation_chooses(drawn_set: DrawnSet, learn
     assert several["result"] == single["result"]
 
 
+def test_the_rate_rises_and_is_cut_wherever_validation_has_not_gained(
+    drawn_set: DrawnSet, learner: Learner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    training = training_of("sherlock-clip", drawn_set, learner, warmup=4, every=2, epochs=6, **PLATEAU)
+    rates, on_log = dict[int, float](), trainer._Watch.on_log  # pyright: ignore[reportPrivateUsage]
+
+    def noted(watch: Any, entry: Mapping[str, Any], step: int, epoch: float) -> None:
+        rates.update({step: entry["learning_rate"]} if "learning_rate" in entry else {})
+        on_log(watch, entry, step, epoch)
+
+    monkeypatch.setattr(trainer._Watch, "on_log", noted)  # pyright: ignore[reportPrivateUsage]
+
+    done = fit(training, tmp_path / "out")
+
+    assert [rates[step] for step in range(1, 6)] == pytest.approx([0, 0.0025, 0.005, 0.0075, 0.01])
+    (values,) = [[each["p@1"] for each in rate["validation"]] for rate in done["rates"]]
+    expected, best = 0.01, -1.0
+    for place, value in enumerate(values[:-1], start=1):
+        expected, best = (expected, value) if value > best else (expected / 10, best)
+        if 2 * place <= 4:
+            expected = 0.01
+        else:
+            assert rates[2 * place + 1] == pytest.approx(expected)
+    assert expected < 0.01
+
+
 def test_a_finished_training_is_not_repeated_and_another_is_refused(
     drawn_set: DrawnSet, learner: Learner, tmp_path: Path
 ) -> None:
@@ -196,7 +223,10 @@ def forked(do: Callable[[], object]) -> int:
 @pytest.mark.parametrize(
     ("recipe", "changes"),
     [
-        ("newyorker-clip", {"augment": ("flip", "jitter", "grey"), "every": 2, "epochs": 4, "patience": 9}),
+        (
+            "sherlock-clip",
+            {"augment": ("flip", "jitter", "grey"), "every": 2, "epochs": 4, "patience": 9, "warmup": 4, **PLATEAU},
+        ),
         ("lora", {"dropout": 0.3, "every": 2, "epochs": 4}),
         pytest.param("whoops-blip2", {"epochs": 4, "rates": (1e-3, 1e-2)}, marks=pytest.mark.soak),
     ],

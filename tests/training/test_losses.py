@@ -14,7 +14,7 @@ import pytest
 from askance.images import RegionView
 from askance.training import ChatExample, ChoiceExample, Fit, FitRecipe, PairExample, TextExample
 from askance.training.encoder_objective import Losses, first_places
-from askance.training.objective import DrawnExamples
+from askance.training.objective import Control, DrawnExamples
 from tests.training.colour_shapes import KindOfSet, examples, picture
 from tests.training.conftest import DrawnSet, Learner
 
@@ -219,6 +219,49 @@ def test_the_loss_on_answers_about_pictures(drawn_set: DrawnSet, learner: Learne
         part, tokens = reference(model, ids, answer, **inputs)
         total, count = total + part, count + tokens
     assert loss == pytest.approx(total / count, abs=1e-4)
+
+
+@pytest.mark.parametrize("control", [None, "text-only"])
+def test_the_loss_of_a_batch_is_the_mean_over_tokens_of_chats_with_some_one_and_no_pictures(
+    control: Control | None, drawn_set: DrawnSet, learner: Learner
+) -> None:
+    objective = Fit(
+        recipe=FitRecipe.named("lora"),
+        data=drawn_set("chat"),
+        base=f"hf:{learner('idefics3')}",
+        control=control,
+        device="cpu",
+    ).objective()
+    objective.model.eval()
+    draw = random.Random(3)
+    rows = [
+        _chat(1, "It is a red circle.", draw),
+        _chat(2, "Two circles, red both.", draw),
+        _chat(0, "Yes.", draw),
+        _chat(1, "No.", draw, wide=True),
+    ]
+
+    def loss(some: Sequence[ChatExample]) -> tuple[float, int]:
+        batch = batch_of(objective, some)
+        return objective.model(**batch).loss.item(), int((batch["labels"] != -100).sum())
+
+    alone = [loss([row]) for row in rows]
+
+    for chosen in ([0, 1, 2, 3], [0, 2], [1, 2], [2, 2]):
+        total, count = (
+            sum(alone[place][0] * alone[place][1] for place in chosen),
+            sum(alone[place][1] for place in chosen),
+        )
+        assert loss([rows[place] for place in chosen]) == (pytest.approx(total / count, abs=1e-4), count)
+    blind = loss([_chat(1, "It is a red circle.", draw)])[0] == pytest.approx(alone[0][0], abs=1e-7)
+    assert blind == (control == "text-only")
+
+
+def _chat(pictures: int, answer: str, draw: random.Random, *, wide: bool = False) -> ChatExample:
+    shown = tuple(_wide(draw) if wide else picture("red", "circle", draw) for _ in range(pictures))
+    asked = [*({"type": "image"} for _ in shown), {"type": "text", "text": "What is this?"}]
+    said = {"role": "assistant", "content": [{"type": "text", "text": answer}]}
+    return ChatExample(prompt=({"role": "user", "content": asked},), completion=(said,), images=shown)
 
 
 @pytest.mark.parametrize("family", ["blip2", "blip2-t5"])

@@ -16,6 +16,8 @@ tables:
 
 A cell is a metric of the run that its row and its column ask for: the options of the grid, the table, the row and the
 column, each going before those in front of it. Cells that ask for the same are one run, in whatever tables they stand.
+Where the name of a model holds `{fold}`, a cell has a run for each fold, by the model of that fold, and its figure is
+that over the folds. `fold: each` says of a row that its models have to be named so.
 
 `prompts` is an option of every task: a folder of prompts, which go before the user's own. Rows that are a map of lists
 are all their combinations, `rows: {vlm: [LLaVA, GPT-4], prompts: [null, short]}`; null leaves an option out.
@@ -34,6 +36,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from askance.amounts import many
 from askance.chat import key_of
 from askance.documents import read_yaml, validation_message
 from askance.errors import BadData, CallError, UsageError
@@ -42,11 +45,13 @@ from askance.evals.published_figures import find_published_table
 from askance.evals.run_plan import planning
 from askance.evals.run_tables import notes_of, table_of_runs
 from askance.evals.runner import RunProgress, SampleEpoch, aevaluate, configuration_of, place_of, run_job, scorer_of
-from askance.evals.scorer import figure_names
+from askance.evals.scorer import Scorer, figure_names, figures_of, notes_on
 from askance.evals.solver import as_solver
+from askance.evals.suite.breakdown import joined_over_folds
+from askance.evals.suite.selection import FOLDS
 from askance.evals.suite_registry import shipped_grids
 from askance.evals.tables import Cell, Format, Table, rendered
-from askance.evals.task_options import ROLES, of_own_fold
+from askance.evals.task_options import FOLD, ROLES, of_own_fold
 from askance.models import get_model
 from askance.models.encoders.embedder import EMBEDDERS
 from askance.models.encoders.picture_scorer import SCORERS
@@ -73,6 +78,9 @@ NAMED = (*CHAT, "scorer", "embedder")
 
 PROMPTS = "prompts"
 """The option of a cell that names a folder of prompts."""
+
+EACH = "each"
+"""As `fold` of a cell: each fold of the data is answered by a model of its own."""
 
 
 class GridColumn(BaseModel):
@@ -239,6 +247,30 @@ class Grid(BaseModel):
                         ),
                     )
 
+    def runs_behind(self, cell: CellSpec) -> tuple[CellSpec, ...]:
+        """What is run for a cell: itself, or each fold of it where each is answered by a model of its own.
+
+        Raises:
+            UsageError: its `fold` is `each`, and its models are named alike for all folds.
+        """
+        wanted = cell.options.get("fold", "all")
+        if self.unset(cell.options) or wanted not in {EACH, "all"}:
+            return (cell,)
+        given = [value for name, value in cell.options.items() if name in NAMED and isinstance(value, str)]
+        specs = [self.models.get(value) or value for value in given]
+        if not any(FOLD in spec for spec in specs):
+            if wanted == "all":
+                return (cell,)
+            raise UsageError(
+                f"The row {cell.label!r} of the grid is of a model for each fold of the data, which was not trained on "
+                f"that fold, and {specs[0]!r} is one for all.",
+                hint=f"Write {FOLD} in its name: `--model 'NAME=hf:w/fold-{FOLD}'`.",
+            )
+        return tuple(
+            replace(cell, label=f"{cell.label}, fold {fold}", options={**cell.options, "fold": fold})
+            for fold in range(FOLDS)
+        )
+
     def with_specs(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """`options` with the specs of models in place of their names.
 
@@ -386,17 +418,17 @@ class GridRun:
 
     grid: Grid
     found: Mapping[str, CellRun] = field(default_factory=dict[str, CellRun])
-    """By what cells ask for (`CellSpec.asked`)."""
+    """By what cells ask for (`CellSpec.asked`); that of a cell whose folds are runs of their own is all of them."""
 
     @property
     def runs(self) -> list[Run]:
-        """The runs, each once."""
-        return [cell_run.run for cell_run in self.found.values() if cell_run.run is not None]
+        """The runs that have folders, each once."""
+        return [each.run for each in self.found.values() if each.run is not None and each.run.kept]
 
     def runs_of(self, table: str) -> list[Run]:
-        """The runs behind one table, each once."""
-        runs = (self.found[cell.asked].run for cell in self.grid.cells if cell.table == table)
-        return [*{run.path: run for run in runs if run is not None}.values()]
+        """The runs behind one table, each once; those of folds as one."""
+        asked = dict.fromkeys(cell.asked for cell in self.grid.cells if cell.table == table)
+        return [run for each in asked if (run := self.found[each].run) is not None]
 
     @property
     def whole(self) -> bool:
@@ -467,7 +499,8 @@ class GridRunner:
         """The runs that are asked for, each by the first cell that it is behind."""
         cells: dict[str, CellSpec] = {}
         for cell in self._grid.cells:
-            cells.setdefault(cell.asked, cell)
+            for each in self._grid.runs_behind(cell):
+                cells.setdefault(each.asked, each)
         return cells
 
     async def run(
@@ -481,6 +514,7 @@ class GridRunner:
         """
         self.check()
         cell_runs: dict[str, CellRun] = {}
+        scorers: dict[str, Scorer] = {}
         for number, (key, cell) in enumerate(self.wanted.items(), start=1):
             position = GridPosition(cell=cell, number=number, runs=len(self.wanted))
             try:
@@ -493,10 +527,35 @@ class GridRunner:
                     seed=seed,
                     on_progress=None if on_progress is None else partial(on_progress, position),
                 )
-                cell_runs[key] = CellRun(run=run)
+                cell_runs[key], scorers[key] = CellRun(run=run), scorer_of(task, self._engine)
             except (UsageError, CallError) as error:
                 cell_runs[key] = CellRun(reason=str(error))
+        for cell in self._grid.cells:
+            if cell.asked not in cell_runs:
+                folds = [each.asked for each in self._grid.runs_behind(cell)]
+                runs = [run for key in folds if (run := cell_runs[key].run) is not None]
+                lacking = next((each for key in folds if (each := cell_runs[key]).run is None), None)
+                cell_runs[cell.asked] = lacking or CellRun(
+                    run=self._joined(cell, runs, scorers[folds[0]], convention=convention, seed=seed)
+                )
         return GridRun(grid=self._grid, found=cell_runs)
+
+    def _joined(
+        self, cell: CellSpec, runs: Sequence[Run], scorer: Scorer, *, convention: MissingAnswerPolicy, seed: int
+    ) -> Run:
+        """The runs of all folds as one, whose figures are those over the folds."""
+        metrics = [each.metric for each in self._grid.cells if each.asked == cell.asked]
+        over, answers = joined_over_folds(scorer, {fold: run.answers for fold, run in enumerate(runs)}, *metrics)
+        outcomes = Counter(answer.prediction.outcome for answer in answers)
+        left = sum(run.left for run in runs)
+        notes = (
+            *over.notes,
+            *dict.fromkeys(note for run in runs for note in run.data_notes),
+            *notes_on(answers, over, convention=convention),
+            *([f"{many(left, 'sample')} of {cell.label!r} left: its folds are not finished"] if left else []),
+        )
+        whole = replace(runs[0], label=cell.label, kept=False, notes=notes, left=left, totals={"outcomes": outcomes})
+        return whole.scored(answers, figures_of(answers, over, convention=convention, seed=seed))
 
     def check(self) -> None:
         """Checks every run: what is wrong with one is said before anything is asked.
@@ -564,7 +623,7 @@ class GridRunner:
         for cell in self._grid.cells:
             cells[cell.metric].append(cell)
         for metric, of_metric in cells.items():
-            known = [metrics[cell.asked] for cell in of_metric]
+            known = [metrics[each.asked] for cell in of_metric for each in self._grid.runs_behind(cell)]
             if all(each is not None and metric not in each for each in known):
                 named = sorted({name for each in known for name in each or ()})
                 raise UsageError(

@@ -7,16 +7,16 @@ fold, `accuracy: fold 0`.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from askance.evals.metric import Metric, StratifiedMetric, pooled_name
 from askance.evals.scorer import Scorer, map_score
 from askance.evals.suite.selection import FOLDS
 
 if TYPE_CHECKING:
-    from askance.evals.sample import Sample, Score
+    from askance.evals.sample import Sample, SampleResult, Score
 
 
 def by_tag(scorer: Scorer, tag: str, values: Sequence[Any], *names: str, label: Callable[[Any], str] = str) -> Scorer:
@@ -87,6 +87,32 @@ def over_folds(scorer: Scorer, folds: Sequence[int], *names: str, count: int = F
             of_folds += own
     shown = (means.get(metric.name, metric) for metric in scorer.metrics)
     return replace(parts, metrics=(*shown, *pooled, *of_folds), notes=notes)
+
+
+def joined_over_folds(
+    scorer: Scorer, answers: Mapping[int, Sequence[SampleResult]], *names: str
+) -> tuple[Scorer, list[SampleResult]]:
+    """What makes figures over folds of answers that were scored fold by fold, and these answers.
+
+    Args:
+        scorer: of the run of one fold.
+        answers: by fold, from 0, with their scores.
+        names: as for `over_folds`.
+    """
+    of_one = {note for fold in answers for note in _notes((fold,), FOLDS, "fold")}
+    own = tuple(note for note in scorer.notes if note not in of_one)
+
+    def given(_: Sample, score: Score) -> Score:
+        return score
+
+    joined = over_folds(replace(scorer, score=given, notes=own), sorted(answers), *names)
+
+    def of_fold(answer: SampleResult, fold: int) -> SampleResult:
+        sample = replace(answer.sample, tags={**answer.sample.tags, "fold": fold})
+        score = None if answer.score is None else cast("Score", joined.score(sample, answer.score))
+        return replace(answer, sample=sample, score=score)
+
+    return joined, [of_fold(answer, fold) for fold, some in answers.items() for answer in some]
 
 
 def folds_of(samples: Sequence[Sample]) -> tuple[int, ...]:

@@ -89,6 +89,14 @@ def find_adapter(folder: str) -> AdapterFolder:
     return AdapterFolder(path=path, shape=shape, base=known if isinstance(known, str) else None)
 
 
+def learnt_prompts(folder: Path) -> frozenset[str]:
+    """Digests of the prompts that weights or an adapter were trained in; empty where nothing in the folder says so."""
+    data: Any = (_json(folder / TRAINING_FILE) or {}).get("data")
+    prompts: Any = cast("Mapping[str, Any]", data).get("prompts") if isinstance(data, Mapping) else None
+    digests = cast("Mapping[str, Any]", prompts).values() if isinstance(prompts, Mapping) else ()
+    return frozenset(str(each) for some in digests if isinstance(some, list) for each in cast("list[object]", some))
+
+
 def _json(path: Path) -> Mapping[str, Any] | None:
     """The JSON object in a file; None where there is none, or it cannot be read."""
     try:

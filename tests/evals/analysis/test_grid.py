@@ -8,6 +8,7 @@ import pytest
 from typing_extensions import override
 
 from askance.errors import UsageError
+from askance.evals import Figure, Sample
 from askance.evals.analysis.grid import Grid, GridRunner, grid_tables, read_grid
 from askance.models import Engine, ScriptedModel, get_model
 from askance.prompts import PromptLibrary
@@ -207,6 +208,69 @@ async def test_a_grid_is_gone_on_with(tmp_path: Path) -> None:
         result = await runner.run()
     assert result.whole  # pyright: ignore[reportPossiblyUnboundVariable]
     assert len(list((tmp_path / "out").iterdir())) == 1
+
+
+class Folded(Odd):
+    """Every third picture is in one fold."""
+
+    name = "tests/folded"
+    fold: int | None = None
+
+    @override
+    def samples(self) -> list[Sample]:
+        return [sample for number, sample in enumerate(super().samples()) if self.fold in {None, number % 5}]
+
+
+FOLDS = """
+models: {Tuned: null, One: one}
+tables:
+  first:
+    title: Which text
+    task: tests/folded
+    columns: {accuracy: accuracy}
+    rows: [{label: tuned, vlm: Tuned, fold: each}, {label: one fold, vlm: Tuned, fold: 3}]
+"""
+
+
+async def test_a_model_for_each_fold_is_a_run_for_each_and_a_figure_over_them(tmp_path: Path) -> None:
+    data, engine = write_pictures(tmp_path / "pictures"), Engine(records=MemoryStore())
+    grid = read_grid(written(tmp_path, FOLDS))
+
+    def runner(spec: str) -> GridRunner:
+        given = grid.with_models({"Tuned": spec})
+        made = GridRunner(given, out=tmp_path / "out", engine=engine, find=lambda _: Folded, options={"data": data})
+        made.models |= {f"two-{fold}": chooser(1 + fold % 3, engine) for fold in range(5)}
+        return made
+
+    planned = await runner("two-{fold}").plan()
+    result = await runner("two-{fold}").run()
+    again = await runner("two-{fold}").run()
+
+    # Six pictures: the fold 0 has the first and the last, whose answers are 1 and 3.
+    (row, single) = grid_tables(result)["first"].rows
+    assert (planned.runs, sum(link.calls for link in planned.plan.links)) == (5, 6)
+    assert row[:3] == ("tuned", 6, 6)
+    assert isinstance(row[3], Figure)
+    assert row[3].value == pytest.approx((0.5 + 1 + 1 + 1 + 1) / 5)
+    assert isinstance(single[3], Figure)
+    assert (single[1], single[3].value) == (1, 1.0)
+    assert len(result.runs) == 5
+    assert len(list((tmp_path / "out").iterdir())) == 5
+    assert grid_tables(again) == grid_tables(result)
+
+
+async def test_one_model_for_all_folds_and_a_missing_one_are_refused(tmp_path: Path) -> None:
+    data, engine = write_pictures(tmp_path / "pictures"), Engine(records=MemoryStore())
+    grid = read_grid(written(tmp_path, FOLDS))
+
+    def runner(spec: str) -> GridRunner:
+        given = grid.with_models({"Tuned": spec})
+        return GridRunner(given, out=tmp_path / "out", engine=engine, find=lambda _: Folded, options={"data": data})
+
+    with pytest.raises(UsageError, match=r"The row 'tuned' of the grid is of a model for each fold .* 'hf:w' is one"):
+        await runner("hf:w").run()
+    with pytest.raises(UsageError, match=r"The row 'tuned, fold 0' of the grid: There is no model 'hf:w/fold-0' on"):
+        await runner("hf:w/fold-{fold}").run()
 
 
 @pytest.mark.parametrize(

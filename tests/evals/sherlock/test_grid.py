@@ -97,7 +97,8 @@ def test_the_published_rows_are_there_but_for_people() -> None:
     for spec in GRID.tables.values():
         table = find_published_table(spec.published or "")
         assert {*spec.columns} == {*table.columns} - {"human accuracy"}
-        assert {row.published for row in spec.rows} == {row.names for row in table.rows} - {("people",)}
+        asked = {row.published for row in spec.rows if row.published is not None}
+        assert asked == {row.names for row in table.rows} - {("people",)}
 
 
 def test_published_figures_stand_beside_and_every_form_is_written(made: GridRun) -> None:

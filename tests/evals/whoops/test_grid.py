@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 
@@ -25,6 +26,13 @@ from tests.evals.whoops import files, worlds
 from tests.scripted import ENFORCED, PICTURES, name_of
 
 SCORERS = ("CLIP", "CoCa towers", "BEM")
+TUNED = "XL, fine-tuned"
+UNSET = ("XXL, fine-tuned", "text only")
+"""Fine-tuned models that nothing stands for, to save time."""
+
+
+PAIRS = 5
+"""As many as folds."""
 
 
 class HalfSure:
@@ -73,23 +81,25 @@ def runner(tmp_path_factory: pytest.TempPathFactory) -> GridRunner:
     files.first_release(data)
     pairs = [
         {"weird": f"w{at}.png", "normal": f"n{at}.png", "weird_caption": "A cup of bricks", "normal_caption": "A cup"}
-        for at in range(3)
+        for at in range(PAIRS)
     ]
     files.write_table(data / "pairs" / "pairs.csv", pairs)
-    for at, name in enumerate(f"{start}{at}.png" for at in range(3) for start in "wn"):
+    for at, name in enumerate(f"{start}{at}.png" for at in range(PAIRS) for start in "wn"):
         (data / "pairs" / name).write_bytes((PICTURES / "plain-coffee.jpg").read_bytes() + bytes(at))
     files.triplets(data / "triplets", {"t1#weird": ("A cup.", False), "t1#normal": ("A cup.", True)})
     recipe = Recipe(domain="explanations", kinds=("verb", "object", "adjective", "causal"), most=1)
     generate(statements(Whoops.open(data)), negatives_writer(), out=data / "hard", recipe=recipe)
     grid = read_grid("whoops")
+    named = {name: f"{name}/{{fold}}" if name == TUNED else name for name in grid.models if name not in UNSET}
     runner = GridRunner(
-        grid.with_models({name: name for name in grid.models}),
+        grid.with_models(named),
         out=folder / "runs",
         engine=engine,
         find=find_task,
         options={"data": data},
     )
     runner.models |= {name: scripted(name, engine) for name in grid.models if name not in SCORERS}
+    runner.models |= {f"{TUNED}/{fold}": scripted(f"{TUNED}/{fold}", engine) for fold in range(5)}
     runner.models["BEM"] = HalfSure()
     for name in ("CLIP", "CoCa towers"):
         runner.models[name] = ScriptedScorer(fitting, identity=name)
@@ -110,15 +120,11 @@ def made(runner: GridRunner) -> GridRun:
     return asyncio.run(runner.run())
 
 
-def test_every_cell_has_a_run(made: GridRun) -> None:
-    missing = [
-        (cell.table, cell.label, cell.head, found.reason)
-        for cell in made.grid.cells
-        if (found := made.found[cell.asked]).run is None
-    ]
+def test_every_cell_has_a_run_but_those_of_models_that_are_not_set(made: GridRun) -> None:
+    missing = {cell.label: found.reason for cell in made.grid.cells if (found := made.found[cell.asked]).run is None}
 
-    assert missing == []
-    assert made.whole
+    assert {*missing} == {"BLIP2 XXL, fine-tuned, I", "BLIP2 XXL, fine-tuned", "BLIP2 XXL, text only"}
+    assert all(reason.startswith("Nothing stands for the model") for reason in missing.values())
 
 
 def test_figures_are_those_of_the_answers(made: GridRun) -> None:
@@ -135,12 +141,40 @@ def test_figures_are_those_of_the_answers(made: GridRun) -> None:
     assert [run.figure("right rankings").value for run in ranked if run is not None] == [1.0]
 
 
+def test_a_fine_tuned_row_has_a_model_for_each_fold_and_figures_over_them(made: GridRun) -> None:
+    (cell,) = (
+        cell
+        for cell in made.grid.cells
+        if cell.table == "table-2-vqa" and cell.metric == "strict match" and cell.label == "BLIP2 XL, fine-tuned"
+    )
+    joined, folds = made.found[cell.asked].run, [made.found[each.asked].run for each in made.grid.runs_behind(cell)]
+
+    assert joined is not None
+    assert [run and run.models for run in folds] == [(f"XL, fine-tuned/{fold}",) for fold in range(5)]
+    assert [run and run.options["fold"] for run in folds] == [*range(5)]
+    asked = [answer.sample.group for run in folds if run is not None for answer in run.answers]
+    assert sorted({*asked}) == sorted(files.IDS)
+    figure = joined.figure("strict match")
+    each = [run.figure("strict match").value for run in folds if run is not None]
+    assert figure.value == pytest.approx(fmean(value for value in each if value is not None))
+    assert [joined.figure(f"strict match: fold {fold}").value for fold in range(5)] == each
+    assert (figure.samples, figure.answered, figure.clusters) == (len(asked), len(asked), 5)
+    assert joined not in made.runs
+    (row,) = (row for row in grid_tables(made)["table-2-vqa"].rows if row[0] == "BLIP2 XL, fine-tuned")
+    assert row[1:3] == (len(asked), len(asked))
+    assert row[3] == figure
+    assert row[-2:] == (20.0, 55.0)
+    notes = grid_tables(made)["table-2-vqa"].notes
+    assert any(note.startswith("Figures are plain means over folds (5") for note in notes)
+    assert not any("not comparable" in note for note in notes)
+
+
 def test_published_figures_stand_beside_and_every_form_is_written(made: GridRun) -> None:
     tables = grid_tables(made)
 
     assert [row[-2:] for row in tables["table-1"].rows if row[0] == "GPT3, ground-truth caption"] == [(74.0, 70.0)]
     assert [row[-2:] for row in tables["ads-table-14"].rows] == [(18.8, 88.0), (20.4, 65.4)]
-    assert [row[-1] for row in tables["table-2-matching"].rows] == [70.0, 72.0, 77.0, 71.0]
+    assert [row[-1] for row in tables["table-2-matching"].rows] == [70.0, 72.0, 77.0, 71.0, 81.0, 84.0, 94.0]
     for table in tables.values():
         for form in FORMATS:
             assert "nan" not in rendered(table, form).lower()
