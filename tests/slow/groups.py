@@ -52,7 +52,7 @@ GROUPS = {
         about="indexes of texts: by the command, at their largest, in three stores", cap=440, words=ON_EVERY_CORE
     ),
     "training": Group(
-        about="training sets, learnt by TRL alone; every recipe on tiny models, killed and gone on with", cap=480
+        about="training sets, learnt by TRL alone; every recipe on tiny models, killed and gone on with", cap=420
     ),
     "postgres": Group(about="records in a database that workers share", cap=200),
     "workers": Group(about="a corpus that workers read: processes, actors of Ray, object storage", cap=300),
