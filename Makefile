@@ -27,7 +27,7 @@ test-slow: .venv/.ready-dev ## real servers, browsers, fresh environments, group
 	$(run) -m tests.slow.groups $(GROUP)
 
 soak: .venv/.ready-dev ## what needs repetition (half an hour); see docs/testing.md
-	$(run) -m pytest --run-soak -m soak --durations=0
+	$(run) -m pytest --run-slow --run-soak -m soak --durations=0
 	$(run) -m pytest -m hypothesis --hypothesis-profile soak -n auto --maxprocesses 8 --dist loadgroup
 
 check: .venv/.ready-dev ## lint, format and types
