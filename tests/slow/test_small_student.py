@@ -11,6 +11,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from askance.training import TrainingSet
 from tests.slow.commands import Place, Ran
 from tests.slow.environments import HERE, ROOT, TRAINING, checked, environment
 from tests.slow.read_cartoon import ANNOTATIONS, annotations
-from tests.slow.servers import free_port, vllm_server
+from tests.slow.servers import answers, free_port, vllm_server
 
 REAL = Path(os.environ.get("ASKANCE_TEST_NEWYORKER", ""))
 
@@ -72,6 +73,8 @@ def people() -> Iterator[int]:
     port = free_port()
     command = [sys.executable, "-m", "tests.slow.annotators", str(REAL), str(port)]
     with subprocess.Popen(command, cwd=ROOT) as server:
+        while server.poll() is None and not answers(f"http://127.0.0.1:{port}/v1/models"):
+            time.sleep(0.1)
         yield port
         server.kill()
 
