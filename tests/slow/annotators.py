@@ -13,12 +13,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from tests.slow.read_cartoon import annotations
+from tests.slow.read_cartoon import written
 
 
 def serve(folder: Path, port: int) -> None:
     """Answer until the process ends."""
-    answers = dict(annotations(folder).values())
+    answers = dict(written(folder).values())
 
     class Annotators(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"

@@ -2,8 +2,8 @@
 
     askance eval run tests/slow/read_cartoon.py --data FOLDER --llm MODEL
 
-FOLDER holds `all_newyorker_contest_annotations.json`. `annotations` gives what people wrote themselves in these fields,
-which `annotators.py` serves as the answers of a model.
+FOLDER holds `all_newyorker_contest_annotations.json`. `written` gives what people wrote themselves in these fields;
+`annotators.py` serves it as the answers of a model.
 """
 
 from __future__ import annotations
@@ -42,6 +42,19 @@ class CartoonReading(TypedAnswer):
     unusual: str
 
 
+def _entities(data: Mapping[str, Any], field: str) -> tuple[str, ...]:
+    if not 1 <= len(texts := text_list(data, field)) <= 3:
+        raise Unreadable(f"`{field}` needs one to three names")
+    return tuple(texts)
+
+
+FIELDS = (
+    AnswerField("place", text_schema(least=1), "place", text_field),
+    AnswerField("entities", list_schema(text_schema(least=1), least=1, most=3), "entities", _entities),
+    AnswerField("unusual", text_schema(least=1), "unusual", text_field),
+)
+
+
 class CartoonReader(Node[Cartoon, CartoonReading]):
     """Reads a cartoon from its description."""
 
@@ -51,12 +64,7 @@ class CartoonReader(Node[Cartoon, CartoonReading]):
 
     @override
     def fields(self, subject: Cartoon) -> Sequence[AnswerField]:
-        text = text_schema(least=1)
-        return (
-            AnswerField("place", text, "place", text_field),
-            AnswerField("entities", list_schema(text, least=1, most=3), "entities", _entities),
-            AnswerField("unusual", text, "unusual", text_field),
-        )
+        return FIELDS
 
     @override
     def variables(self, subject: Cartoon) -> Mapping[str, Any]:
@@ -67,12 +75,6 @@ class CartoonReader(Node[Cartoon, CartoonReading]):
         raise Unreadable("a reading is asked for in JSON")
 
 
-def _entities(data: Mapping[str, Any], field: str) -> tuple[str, ...]:
-    if not 1 <= len(texts := text_list(data, field)) <= 3:
-        raise Unreadable(f"`{field}` needs one to three names")
-    return tuple(texts)
-
-
 READING = Link("cartoon_reading", CartoonReading)
 
 
@@ -81,7 +83,7 @@ def described(reading: Reading) -> Cartoon:
     return Cartoon(description=reading.question or "")
 
 
-def annotations(folder: Path) -> dict[str, tuple[str, dict[str, Any]]]:
+def written(folder: Path) -> dict[str, tuple[str, dict[str, Any]]]:
     """By contest: a person's description of the cartoon, and what people wrote in the three fields.
 
     Of three people the one is taken who wrote least, and of cartoons those that little was written of.
@@ -115,7 +117,7 @@ class ReadCartoon(Task):
         """A sample a contest."""
         return [
             Sample(id=name, inputs={"question": description}, target=fields)
-            for name, (description, fields) in annotations(self.data).items()
+            for name, (description, fields) in written(self.data).items()
         ]
 
     def solver(self) -> ChainSolver:
