@@ -26,8 +26,8 @@ test: .venv/.ready-dev ## the quick tests, on up to eight cores; ROOM=replay run
 test-slow: .venv/.ready-dev ## real servers, browsers, fresh environments, group by group; GROUP=pages runs one
 	$(run) -m tests.slow.groups $(GROUP)
 
-soak: .venv/.ready-dev ## what needs repetition (half an hour); see docs/testing.md
-	$(run) -m pytest --run-soak -m soak --durations=0
+soak: .venv/.ready-dev ## what needs repetition (an hour and more); see docs/testing.md
+	$(run) -m pytest --run-slow --run-soak -m soak --durations=0
 	$(run) -m pytest -m hypothesis --hypothesis-profile soak -n auto --maxprocesses 8 --dist loadgroup
 
 check: .venv/.ready-dev ## lint, format and types

@@ -62,6 +62,8 @@ class Process:
     def _terminated(self, _number: int, _frame: object) -> None:
         self.terminated = True
         os.write(2, b"askance: asked to stop (SIGTERM).\n")  # a buffer may be in use just now
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell begins what a script puts in the background
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.raise_signal(signal.SIGINT)
 
     def without_langchain(self) -> None:

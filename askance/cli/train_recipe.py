@@ -256,9 +256,18 @@ def _sets(folder: Path, out: Path) -> Iterator[tuple[Path, Any]]:
 
 
 def _plan(trainings: Sequence[tuple[Path, Fit]], options: FitOptions) -> int:
+    from askance.cli.progress import Progress
     from askance.training import plan_fit
 
-    plan = plan_fit(trainings[0][1])
+    (out, training), *_ = trainings
+    state = _State()
+    with Progress("steps", state=lambda: str(state)) as progress:
+
+        def tell(done: FitProgress) -> None:
+            state.tell(out, done, 1, 1)
+            progress.update(done.step, done.steps)
+
+        plan = plan_fit(training, on_progress=tell)
     sets = len(trainings)
     form = {**plan.form, "sets": sets, "hours": plan.hours * sets}
     return Report(lambda: form, lambda: _plan_parts(plan, sets), plan.notes).print(as_json=options.as_json)

@@ -11,6 +11,7 @@ from askance.errors import UsageError
 from askance.evals.analysis.asked_cost import sum_of
 from askance.evals.analysis.compare import compare
 from askance.images.image import image_digest
+from askance.training.training_set import ChatExample
 
 if TYPE_CHECKING:
     from askance.evals import Run
@@ -61,23 +62,22 @@ def distillation(
         seed: of the resampling.
 
     Raises:
-        UsageError: a picture of the training set is in the runs; or the runs cannot be compared.
+        UsageError: a picture of the training set is in the runs, or a sample of it that has none; or the runs cannot be
+            compared.
     """
     comparison = compare(teacher, before, after, metric=metric, pairs="all", seed=seed)
     samples = [row[0].sample for row in comparison.common.rows]
     asked = {digest for each in samples if each.image is not None and (digest := image_digest(each.image)) is not None}
-    learnt = {
-        image.sha256
-        for split in ("train", "validation")
-        if data.count(split)
-        for example in data.examples(split)
-        for image in example.pictures
-    }
-    if both := asked & learnt:
+    taught = [each for split in ("train", "validation") if data.count(split) for each in data.examples(split)]
+    both = {image.sha256 for each in taught for image in each.pictures} & asked
+    suite = teacher.task.partition("/")[0]
+    own = [each for each in taught if isinstance(each, ChatExample) and each.group.startswith(f"{suite}: ")]
+    by_name = {each.meta.get("sample") for each in own} & {each.id for each in samples if each.image is None}
+    if both or by_name:
         raise UsageError(
-            f"{many(len(both), 'picture')} of the runs are in the training set {str(data.folder)!r}: the student may "
-            "know them by heart.",
-            hint="Run all three on pictures that were held out: `askance train data … --hold-out`.",
+            f"{many(len(both), 'picture') if both else many(len(by_name), 'sample')} of the runs are in the training "
+            f"set {str(data.folder)!r}: the student may know them by heart.",
+            hint="Run all three on what was held out: `askance train data … --hold-out`, and `eval run --ids`.",
         )
     count = len(asked) or len({each.cluster for each in samples})
     sums = [sum_of(each.dollars for each in costs) for costs in comparison.costs]

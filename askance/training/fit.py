@@ -55,7 +55,7 @@ OnProgress: TypeAlias = Callable[[FitProgress, int, int], None]
 """Takes how far a training at one rate is, the number of the rate from 1, and how many there are."""
 
 TIMED = 10
-"""Steps that a plan makes."""
+"""Steps that a plan makes; fewer where a training has fewer."""
 PACKAGES = ("torch", "transformers", "trl", "peft", "accelerate")
 
 
@@ -432,28 +432,31 @@ class FitPlan:
         return {**asdict(self), "hours": self.hours, "notes": [*self.notes]}
 
 
-def plan_fit(training: Fit) -> FitPlan:
-    """Makes ten steps on the data, times them, and throws them away.
+def plan_fit(training: Fit, *, on_progress: Callable[[FitProgress], None] = lambda _: None) -> FitPlan:
+    """Makes ten steps on the data, times them, and throws them away; all steps where they are fewer.
+
+    Args:
+        training: what is to be done.
+        on_progress: called after each of these steps.
 
     Raises:
         MissingExtra, ConfigError, UsageError, BadData, BadImage: see `fit`.
     """
     train, _ = training.examples()
-    objective = training.objective()
+    objective, fields = training.objective(), training.recipe.fields
     with TemporaryDirectory(prefix="askance-plan-") as place:
         lesson = Lesson(
             recipe=training.recipe,
-            rate=training.recipe.fields.rates[0],
+            rate=fields.rates[0],
             train=train,
             validation=(),
             seed=training.seed,
             folder=Path(place),
             log=Path(place, LOG),
-            steps=TIMED,
+            steps=min(TIMED, steps_of(fields, len(train))),
         )
-        outcome = learn(objective, lesson)
+        outcome = learn(objective, lesson, on_progress=on_progress)
     timed = outcome.step_seconds
-    fields = training.recipe.fields
     trained, whole = objective.parameters
     return FitPlan(
         rows=len(train),

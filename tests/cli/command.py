@@ -97,10 +97,10 @@ class Workplace:
             shutil.copytree(self.folder / "store", place.parent / "store", dirs_exist_ok=True)
 
 
-def start(*arguments: str, **options: Any) -> subprocess.Popen[str]:
+def start(*arguments: str, interrupts: signal.Handlers = signal.SIG_DFL, **options: Any) -> subprocess.Popen[str]:
     """`askance` as a process of its own, with pipes unless `options` say otherwise.
 
-    It heeds Ctrl-C even where the tests run in the background, with interrupts ignored.
+    By default it heeds Ctrl-C even where the tests run in the background, with interrupts ignored.
     """
     pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -108,7 +108,7 @@ def start(*arguments: str, **options: Any) -> subprocess.Popen[str]:
         [sys.executable, "-m", "askance", *arguments],
         text=True,
         env=environment,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509  # one call, before any thread
+        preexec_fn=lambda: signal.signal(signal.SIGINT, interrupts),  # noqa: PLW1509  # one call, before any thread
         **{**pipes, **options},
     )
 

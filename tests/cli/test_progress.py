@@ -61,7 +61,10 @@ async def test_what_a_model_does_just_now_stands_beside_the_counts() -> None:
         assert str(seen) == "1 of 2 images · 0 made · 0 replayed"
 
 
-def test_sigterm_ends_a_run_as_ctrl_c_does_and_says_so(askance: Command, ads: list[str]) -> None:
+@pytest.mark.parametrize("interrupts", [signal.SIG_DFL, signal.SIG_IGN], ids=["terminal", "background"])
+def test_sigterm_ends_a_run_as_ctrl_c_does_and_says_so(
+    askance: Command, ads: list[str], interrupts: signal.Handlers
+) -> None:
     first = ""
 
     def hangs_after_the_first_picture(seen: Seen) -> Answer:
@@ -71,7 +74,7 @@ def test_sigterm_ends_a_run_as_ctrl_c_does_and_says_so(askance: Command, ads: li
 
     with FakeEndpoint(hangs_after_the_first_picture) as endpoint:
         command = ["run", "verbalize", *ads, "--context", "IN", "--vlm", f"openai:m@{endpoint.url}", "--json"]
-        process = start(*command, "--concurrency", "1")
+        process = start(*command, "--concurrency", "1", interrupts=interrupts)
         assert process.stdout is not None
         line = process.stdout.readline()
         process.send_signal(signal.SIGTERM)

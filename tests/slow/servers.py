@@ -177,13 +177,14 @@ def _wait(server: Server, health: str) -> None:
     while time.monotonic() < deadline:
         if not server.running:
             unavailable(f"The server ended with exit code {server.process.returncode}:\n{last_lines(server.log)}")
-        if _answers(health):
+        if answers(health):
             return
         time.sleep(0.5)
     unavailable(f"The server did not answer within {STARTS_WITHIN:.0f} s:\n{last_lines(server.log)}")
 
 
-def _answers(url: str) -> bool:
+def answers(url: str) -> bool:
+    """Whether somebody answers at `url`."""
     try:
         with urllib.request.urlopen(url, timeout=5) as reply:
             return reply.status == 200

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from pydantic import Field
@@ -12,7 +13,7 @@ from typing_extensions import override
 from askance.errors import UsageError
 from askance.evals import Prediction, Run, Sample, Scorer, Solver, Task, evaluate, right_or_wrong
 from askance.images import Image
-from askance.training import TrainingSet, distillation
+from askance.training import ChatExample, Source, TrainingSet, distillation, write_training_set
 from tests.golden.commands import askance
 from tests.images import samples as drawn
 from tests.training.colour_shapes import examples, make_set
@@ -57,7 +58,7 @@ class Shown(Task):
         return self.who
 
 
-def run(name: str, pictures: Sequence[Image], *, right: int, dollars: float) -> Run:
+def run(name: str, pictures: Sequence[Image | None], *, right: int, dollars: float) -> Run:
     return evaluate(Shown(solves=Knows(right, dollars), pictures=pictures, who=name), out=name, seed=0)
 
 
@@ -66,7 +67,7 @@ def data(own_place: Path) -> TrainingSet:
     return make_set(Path("set"), "chat", train=12, validation=4)
 
 
-def three(pictures: Sequence[Image]) -> list[Run]:
+def three(pictures: Sequence[Image | None]) -> list[Run]:
     dollars = {"teacher": (36, 0.002), "before": (4, 0.0), "after": (30, 0.0)}
     return [run(name, pictures, right=right, dollars=price) for name, (right, price) in dollars.items()]
 
@@ -96,3 +97,14 @@ def test_pictures_that_were_learnt_are_refused(data: TrainingSet) -> None:
 
     with pytest.raises(UsageError, match="12 pictures of the runs are in the training set 'set'"):
         distillation(*three([*learnt, *fresh]), data=data)
+
+
+def test_samples_without_a_picture_are_known_by_name(own_place: Path) -> None:
+    words = [
+        replace(each, images=(), prompt=each.completion, group=f"tests: {n}", meta={"sample": str(n)})
+        for n, each in enumerate(cast("list[ChatExample]", list(examples("chat", 4, seed=0))))
+    ]
+    data = write_training_set(Path("words"), {"train": words[:3], "validation": words[3:]}, source=Source(origin={}))
+
+    with pytest.raises(UsageError, match="4 samples of the runs are in the training set 'words'"):
+        distillation(*three([None] * COUNT), data=data)

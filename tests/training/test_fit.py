@@ -190,10 +190,13 @@ def test_a_finished_training_is_not_repeated_and_another_is_refused(
 
 def test_a_plan_makes_ten_steps_and_keeps_nothing(drawn_set: DrawnSet, learner: Learner, tmp_path: Path) -> None:
     training = training_of("newyorker-clip", drawn_set, learner, rates=(1e-3, 1e-4), epochs=8)
-    before = sorted(tmp_path.iterdir())
+    before, told = sorted(tmp_path.iterdir()), list[tuple[int, int]]()
 
-    plan = plan_fit(training)
+    plan = plan_fit(training, on_progress=lambda done: told.append((done.step, done.steps)))
+    short = plan_fit(training_of("newyorker-clip", drawn_set, learner, epochs=1))
 
+    assert told == [(step, 10) for step in range(1, 11)]
+    assert (short.steps, short.timed) == (3, 3)
     assert (plan.rows, plan.rates, plan.steps, plan.timed) == (24, 2, 2 * 8 * 3, 10)
     assert plan.hours == pytest.approx(plan.steps * plan.seconds_a_step / 3600)
     assert plan.trained == plan.parameters

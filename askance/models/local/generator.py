@@ -268,7 +268,7 @@ def behind_prefixes(rows: Sequence[BatchRow], prefixes: Sequence[Prefix], model:
             [[around(lines[row][axis], 0, row) for row in range(len(rows))] for axis in range(len(lines[0]))],
             device=model.device,
         )
-    return {**inputs, "past_key_values": joined_cache(prefixes, model)}
+    return {**inputs, model.cache_argument: joined_cache(prefixes, model)}
 
 
 def _texts(rows: Sequence[BatchRow], layout: Layout, model: TransformersModel) -> dict[str, Any]:

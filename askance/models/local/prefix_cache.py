@@ -143,9 +143,9 @@ def compute_prefix(row: BatchRow, length: int, model: TransformersModel) -> Pref
     model.model(
         input_ids=torch.tensor([row.ids[:length]], device=model.device),
         attention_mask=torch.ones((1, length), dtype=torch.long, device=model.device),
-        past_key_values=cache,
         use_cache=True,
         logits_to_keep=1,
+        **{model.cache_argument: cache},
         **({} if place is None else {"position_ids": place[..., :length]}),
         **{name: torch.tensor([kinds[:length]], device=model.device) for name, kinds in row.types.items()},
         **model.runtime.on_device(row.inputs),

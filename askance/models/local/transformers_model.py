@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
+from inspect import signature
 from typing import TYPE_CHECKING, Any, cast
 
 from askance.errors import ConfigError, MissingExtra
@@ -97,6 +98,11 @@ class TransformersModel:
         """The placeholder of a picture."""
         config = self.model.config
         return getattr(config, "image_token_id", getattr(config, "image_token_index", None))
+
+    @property
+    def cache_argument(self) -> str:
+        """Name of the argument that takes keys and values; transformers 5.24 renamed it in its own models."""
+        return "cache" if "cache" in signature(self.model.forward).parameters else "past_key_values"
 
     @property
     def pad(self) -> int:
