@@ -71,6 +71,13 @@ def device_of(torch: Any, local: Local, *, dtype: str, spec: str) -> str:
     return wanted
 
 
+def is_slow(torch: Any, device: str, *, dtype: str) -> bool:
+    """Whether a processor lacks arithmetic in a type of 16 bits; where torch does not know, it has it."""
+    names = {"bfloat16": "_is_mkldnn_bf16_supported", "float16": "_is_mkldnn_fp16_supported"}
+    has_it = getattr(torch.ops.mkldnn, names[dtype], None) if device == "cpu" and dtype in names else None
+    return has_it is not None and not has_it()
+
+
 def tokenizable(text: str) -> str:
     """`text` as a tokenizer takes it: half a surrogate pair, which UTF-8 cannot hold, becomes a question mark."""
     return text.encode("utf-8", "replace").decode("utf-8")
@@ -95,6 +102,12 @@ class TorchRuntime:
         self.local = local
         self.device = device_of(self.torch, local, dtype=dtype, spec=spec)
         self.dtype: Any = getattr(self.torch, dtype)
+        if is_slow(self.torch, self.device, dtype=dtype):
+            _log.warning(
+                '%s: this processor has no arithmetic in %s, and is much faster with `local = { dtype = "float32" }`.',
+                spec,
+                dtype,
+            )
 
     @contextmanager
     def loading(self) -> Generator[None]:

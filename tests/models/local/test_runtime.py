@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from askance.errors import ConfigError
-from askance.models.local.runtime import device_of, is_out_of_memory, load_errors, shortage
+from askance.models.local.runtime import device_of, is_out_of_memory, is_slow, load_errors, shortage
 from askance.models.settings import Local
 
 
@@ -53,6 +53,16 @@ def test_devices_that_cannot_be_used(torch: Any, local: Local, said: str) -> Non
         device_of(torch, local, dtype="bfloat16", spec="hf:m")
 
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(("device", "dtype", "slow"), [("cpu", "bfloat16", True), ("cpu", "float16", False)])
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_a_processor_without_arithmetic_in_16_bits(device: str, dtype: str, slow: bool, elsewhere: bool) -> None:
+    """Nothing is said of another device, of 32 bits, and where torch does not know."""
+    torch = SimpleNamespace(ops=SimpleNamespace(mkldnn=SimpleNamespace(_is_mkldnn_bf16_supported=lambda: False)))
+
+    assert is_slow(torch, "mps" if elsewhere else device, dtype=dtype) == (slow and not elsewhere)
+    assert not is_slow(torch, device, dtype="float32")
 
 
 NO_ROOM = {
