@@ -172,7 +172,10 @@ class ModelSettings:
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     """Extra headers; a value `env:NAME` is read from the environment when the client is built."""
     idempotency: bool = False
-    """Whether each request has its key in the header `Idempotency-Key`, for an endpoint that answers a key once."""
+    """Whether equal requests have one header `Idempotency-Key`, for an endpoint that answers a key once.
+
+    Such an endpoint answers the mode `refresh` from its memory, too.
+    """
     token_field: TokenField | None = None
     """Name under which the endpoint takes the token limit; None finds it out."""
     azure: Azure | None = None

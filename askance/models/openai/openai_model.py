@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from difflib import get_close_matches
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from askance.chat import CallMeta, ChatResponse, Message, ModelId, Sampling, TextPart
@@ -212,7 +213,6 @@ class OpenAIModel:
                 if details is None or not self._dialect.learn(details, body):
                     raise
                 self._dialect.warn(str(self.id))
-                key = key and f"{key}+"  # another body needs another key
 
     async def _post(self, path: str, body: JsonObject, key: str | None) -> tuple[bytes, Mapping[str, str]]:
         import httpx2
@@ -220,7 +220,10 @@ class OpenAIModel:
 
         # The client for Azure finds the deployment in the body, and so has to see it.
         content: Any = {"body": body} if isinstance(self._client, AsyncAzureOpenAI) else {"content": _json_bytes(body)}
-        options: RequestOptions = _SECURITY if key is None else {**_SECURITY, "headers": {"Idempotency-Key": key}}
+        options: RequestOptions = _SECURITY
+        if key is not None:  # a request in another form is another body, and needs another key
+            form = sha256(_json_bytes(body)).hexdigest()[:8]
+            options = {**_SECURITY, "headers": {"Idempotency-Key": f"{key}.{form}"}}
         response: Any = await self._client.post(
             path, cast_to=httpx2.Response, options=options, stream=True, stream_cls=AsyncStream[Any], **content
         )
