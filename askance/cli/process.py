@@ -53,17 +53,21 @@ class Process:
     def begin(self) -> None:
         """Runs the garbage collector less often, since a command ends soon; and handles SIGTERM.
 
-        SIGTERM prints a message and then acts as Ctrl-C, so that a command that a scheduler stops ends in order.
+        SIGTERM prints a message and then acts as Ctrl-C, so that a command that a scheduler stops ends in order. That
+        holds in the background, too, where a shell has commands ignore Ctrl-C itself.
         """
         if self.own:
             gc.set_threshold(200_000, 20, 20)
             signal.signal(signal.SIGTERM, self._terminated)
+            if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+                signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+                signal.signal(signal.SIGINT, signal.default_int_handler)  # what asyncio ends its work by
 
     def _terminated(self, _number: int, _frame: object) -> None:
         self.terminated = True
         os.write(2, b"askance: asked to stop (SIGTERM).\n")  # a buffer may be in use just now
-        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell begins what a script puts in the background
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+        if hasattr(signal, "pthread_sigmask"):
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         signal.raise_signal(signal.SIGINT)
 
     def without_langchain(self) -> None:

@@ -43,7 +43,7 @@ class FitOptions:
     control: Annotated[
         Literal["text-only", "shuffled"] | None,
         typer.Option(
-            help="Train a twin that learns nothing from pictures: text-only makes them all zeros, shuffled gives each "
+            help="Train a twin that learns nothing from pictures: text-only makes them all blank, shuffled gives each "
             "text another's."
         ),
     ] = None

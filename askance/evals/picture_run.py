@@ -95,7 +95,8 @@ class PictureRun:
         if folder is not None:
             job = job.kept_in(folder.finished, lambda _, line: folder.add(line))
         job.accepts, job.counting, job.counted = accepts, self.models, self._counted
-        if job.engine is not None and job.engine.mode != "replay":
+        finished = () if folder is None else folder.finished
+        if job.engine is not None and job.engine.mode != "replay" and any(each not in finished for each in pictures):
             warn_of_prompts(self.chain.nodes)
         try:
             async with job.answered(again=True) as lines:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ _log = logging.getLogger("askance")
 
 
 def warn_of_prompts(nodes: Iterable[Node[Any, Any]]) -> None:
-    """Warns of prompts that are not among those which a model's training examples were asked in.
+    """Warns, once in a process, of prompts that are not among those which a model's training examples were asked in.
 
     Nothing is said of a model that was not trained by `askance train`, or of whose examples nobody knows the prompts.
 
@@ -33,18 +34,24 @@ def warn_of_prompts(nodes: Iterable[Node[Any, Any]]) -> None:
         learnt = _learnt(model)
         unknown = [name for name, digest in prompts.items() if digest not in learnt]
         if learnt and unknown:
-            _log.warning(
-                "%s was trained in other prompts than %s, so its answers to them may be worse. Ask in the prompts of "
-                "its training set, or train it in these.",
-                model.id,
-                ", ".join(map(repr, unknown)),
-            )
+            warn_once(str(model.id), ", ".join(map(repr, unknown)))
+
+
+@cache
+def warn_once(model: str, prompts: str) -> None:
+    """Says so for the first of many shards, grid rows or tasks."""
+    _log.warning(
+        "%s was trained in other prompts than %s, so its answers to them may be worse. Ask in the prompts of its "
+        "training set, or train it in these.",
+        model,
+        prompts,
+    )
 
 
 def _learnt(model: Model) -> frozenset[str]:
     """Digests of the prompts that a model has learnt; empty where nothing says so."""
     settings = model.settings
-    if settings.id.provider != "hf":
+    if settings.id.provider not in {"hf", "vllm"}:
         return frozenset()
     adapter = None if settings.local is None else settings.local.adapter
     return learnt_prompts(Path(adapter or settings.id.model).expanduser())

@@ -19,7 +19,7 @@ from askance.models.local.batch_row import BatchRow, to_row
 from askance.models.local.transformers_model import load_model
 from askance.training.objective import IGNORED, Control, DrawnExample, Objective, Tensors, freeze_all_but
 from askance.training.training_set import ChatExample
-from askance.training.weights import ZERO, save_weights
+from askance.training.weights import BLANK, save_weights
 
 if TYPE_CHECKING:
     from askance.models.local.folder import ModelFolder
@@ -39,7 +39,7 @@ def chat_objective(
         local: how the base is held.
         fields: of the recipe.
         name: of the base, for messages and for the adapter.
-        control: `text-only` makes all pictures zeros; in what is saved, too, but for an adapter.
+        control: `text-only` makes all pictures blank; in what is saved, too, but for an adapter.
 
     Raises:
         MissingExtra: a package is not installed.
@@ -82,7 +82,7 @@ class _Chats:
         model: that learns them.
         writer: of its prompts.
         longest: tokens of a prompt and its answer; None is as many as the model reads.
-        blind: whether pictures are zeros.
+        blind: whether pictures are blank.
     """
 
     def __init__(self, model: TransformersModel, writer: PromptWriter, *, longest: int | None, blind: bool) -> None:
@@ -139,7 +139,7 @@ class _Chats:
         names = dict.fromkeys(name for row in rows for name in row.inputs)
         found = {name: [row.inputs[name] for row in rows if name in row.inputs] for name in names}
         if self._blind and "pixel_values" in found:
-            found["pixel_values"] = [torch.full_like(value, ZERO) for value in found["pixel_values"]]
+            found["pixel_values"] = [torch.full_like(value, BLANK) for value in found["pixel_values"]]
         joined = {name: _joined(torch, values) for name, values in found.items()}
         return {
             name: value.to(self._model.runtime.dtype) if value.is_floating_point() else value

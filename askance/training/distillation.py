@@ -71,7 +71,7 @@ def distillation(
     taught = [each for split in ("train", "validation") if data.count(split) for each in data.examples(split)]
     both = {image.sha256 for each in taught for image in each.pictures} & asked
     suite = teacher.task.partition("/")[0]
-    own = [each for each in taught if isinstance(each, ChatExample) and each.group.startswith(f"{suite}: ")]
+    own = [each for each in taught if isinstance(each, ChatExample) and _suite_of(each) == suite]
     by_name = {each.meta.get("sample") for each in own} & {each.id for each in samples if each.image is None}
     if both or by_name:
         raise UsageError(
@@ -86,3 +86,8 @@ def distillation(
         pictures=count,
         dollars=tuple(None if total is None else total / count * 1000 for total in sums),
     )
+
+
+def _suite_of(example: ChatExample) -> str:
+    """The first part of the name of its task, which a set of a benchmark names, and a set of runs puts into groups."""
+    return str(example.meta.get("task", example.group)).partition("/")[0].partition(":")[0]

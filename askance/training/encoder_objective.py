@@ -26,7 +26,7 @@ from askance.models.encoders.towers import no_towers, scaling_of
 from askance.models.local.runtime import TorchRuntime, tokenizable
 from askance.training.objective import Control, DrawnExample, Objective, Tensors, freeze_all_but
 from askance.training.training_set import ChoiceExample, PairExample
-from askance.training.weights import ZERO, save_weights
+from askance.training.weights import BLANK, save_weights
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture
@@ -51,7 +51,7 @@ def encoder_objective(
         local: how the base is held.
         fields: of the recipe.
         name: of the base, for messages.
-        control: `text-only` makes all pictures zeros, in what is saved, too.
+        control: `text-only` makes all pictures blank, in what is saved, too.
 
     Raises:
         MissingExtra: a package is not installed.
@@ -89,7 +89,7 @@ class _Examples:
         fields: of the recipe.
         tokenizer: for its texts.
         pixels: what prepares its pictures.
-        blind: whether pictures are zeros.
+        blind: whether pictures are blank.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class _Examples:
         number = {text: place for place, text in enumerate(dict.fromkeys(flat))}
         labels = [row.example.label if isinstance(row.example, ChoiceExample) else 0 for row in rows]
         return {
-            "pixel_values": (torch.full_like(pixels, ZERO) if self._blind else pixels).to(self._runtime.dtype),
+            "pixel_values": (torch.full_like(pixels, BLANK) if self._blind else pixels).to(self._runtime.dtype),
             "squares": torch.tensor([len(some) for some in squares]),
             "texts": torch.tensor([len(some) for some in texts]),
             "distinct": torch.tensor([number[text] for text in flat]),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from askance.models.local.runtime import TorchRuntime
 
 Control = Literal["text-only", "shuffled"]
-"""Training that must learn nothing of pictures: all of them zeros, as the mean picture is after normalization; or those
+"""Training that must learn nothing of pictures: all of them blank, as the mean picture is after normalization; or those
 of training in another order, so that none is with its text."""
 
 IGNORED = -100

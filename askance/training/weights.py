@@ -14,12 +14,14 @@ _BESIDE = frozenset({".jinja", ".json", ".model", ".tiktoken", ".txt"})
 _OF_WEIGHTS = ("config.json", TRAINING_FILE)
 _INDEX = ".index.json"
 _PREPARATION = ("preprocessor_config.json", "processor_config.json")
-ZERO = 1e-6
-"""Every number of a picture, to a model that is to see none. Idefics3 and SmolVLM take pictures that are all zeros for
-padding, and leave them out."""
-_NORMALIZED = {"do_normalize": True, "image_mean": [-ZERO] * 3, "image_std": [1.0] * 3}
-_ZEROS = {"do_rescale": True, "rescale_factor": 0.0, **_NORMALIZED}
-"""Has an image processor make `ZERO` of every picture."""
+BLANK = 1e-6
+"""Every number of a blank picture, which is all that a text-only twin sees; after normalization 0 is the mean.
+
+It is no zero, since Idefics3 and SmolVLM take pictures that are all zeros for padding, and leave them out.
+"""
+_NORMALIZED = {"do_normalize": True, "image_mean": [-BLANK] * 3, "image_std": [1.0] * 3}
+_MAKES_BLANK = {"do_rescale": True, "rescale_factor": 1e-30, **_NORMALIZED}
+"""Has an image processor make a blank of every picture; one of its backends divides by this factor."""
 
 
 def save_weights(model: Any, base: Path, folder: Path, *, blind: bool = False) -> None:
@@ -29,7 +31,7 @@ def save_weights(model: Any, base: Path, folder: Path, *, blind: bool = False) -
         model: with its configuration.
         base: folder of the model that it was trained from, whose tokenizer and preparation it shares.
         folder: to write.
-        blind: whether every picture that the model is ever shown becomes zeros.
+        blind: whether every picture that the model is ever shown becomes blank.
     """
     model.save_pretrained(folder)
     # Loading for answers has changed how answers are drawn, which is no part of the weights.
@@ -47,5 +49,5 @@ def save_weights(model: Any, base: Path, folder: Path, *, blind: bool = False) -
 def _make_blind(file: Path) -> None:
     form: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     own: dict[str, Any] = form.get("image_processor") or form
-    own.update(_ZEROS)
+    own.update(_MAKES_BLANK)
     file.write_text(json.dumps(form, indent=2), encoding="utf-8")

@@ -12,6 +12,7 @@ import pytest
 from askance.chains import end_to_end
 from askance.chat import ChatRequest
 from askance.evals import evaluate
+from askance.evals.prompt_check import warn_once
 from askance.evals.reading_folder import read_pictures
 from askance.models import Engine, Model, ScriptedModel, get_model
 from askance.models.backend import Backend
@@ -24,6 +25,7 @@ from tests.scripted import ENFORCED
 @pytest.fixture
 def student(tmp_path: Path) -> Callable[[Mapping[str, object] | None], Model]:
     """Makes an `hf:` model whose folder says what it was trained in; in place of its weights a script answers."""
+    warn_once.cache_clear()
     folder = tmp_path / "student"
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps({"model_type": "llama"}), encoding="utf-8")
@@ -60,9 +62,11 @@ def test_a_run_in_other_prompts_warns_once_and_names_them(
 
     said = f"{model.id} was trained in other prompts than {name!r}, so its answers to them may be worse."
     assert [line[: len(said)] for line in caplog.messages] == [said]
+    warn_once.cache_clear()
     evaluate(Odd(data=data, vlm=model, count=3), out=tmp_path / "run")  # nothing is left to ask
     assert len(caplog.messages) == 1
-    read_pictures(end_to_end(model), dict.fromkeys(sorted(data.glob("*.png")), ("a cup", "a cat")))
+    for _ in range(2):
+        read_pictures(end_to_end(model), dict.fromkeys(sorted(data.glob("*.png")), ("a cup", "a cat")))
     assert [line[: len(said)] for line in caplog.messages] == [said, said]
 
 

@@ -99,9 +99,10 @@ def test_pictures_that_were_learnt_are_refused(data: TrainingSet) -> None:
         distillation(*three([*learnt, *fresh]), data=data)
 
 
-def test_samples_without_a_picture_are_known_by_name(own_place: Path) -> None:
+@pytest.mark.parametrize(("group", "task"), [("tests: {}", {}), ("contest {}", {"task": "tests/shown"})], ids=str)
+def test_samples_without_a_picture_are_known_by_name(own_place: Path, group: str, task: dict[str, str]) -> None:
     words = [
-        replace(each, images=(), prompt=each.completion, group=f"tests: {n}", meta={"sample": str(n)})
+        replace(each, images=(), prompt=each.completion, group=group.format(n), meta={"sample": str(n), **task})
         for n, each in enumerate(cast("list[ChatExample]", list(examples("chat", 4, seed=0))))
     ]
     data = write_training_set(Path("words"), {"train": words[:3], "validation": words[3:]}, source=Source(origin={}))
