@@ -54,8 +54,8 @@ GROUPS = {
     "training": Group(
         about="training sets, learnt by TRL alone; every recipe on tiny models, killed and gone on with", cap=420
     ),
-    "postgres": Group(about="records in a database that workers share", cap=200),
-    "workers": Group(about="a corpus that workers read: processes, actors of Ray, object storage", cap=300),
+    "postgres": Group(about="records in a database that workers share", cap=170),
+    "workers": Group(about="a corpus that workers read: processes, actors of Ray, object storage", cap=390),
     "vllm": Group(about="`vllm:` models: a server of its own, at an address, in process", cap=760, words=ON_EVERY_CORE),
 }
 """In the order in which they run."""
