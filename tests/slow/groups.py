@@ -35,7 +35,7 @@ class Group:
 
 ON_EVERY_CORE = ("-n", "auto", "--maxprocesses", "8", "--dist", "loadgroup")
 GROUPS = {
-    "pages": Group(about="reports in a real browser, before axe", cap=360, words=ON_EVERY_CORE),
+    "pages": Group(about="reports in a real browser, before axe", cap=390, words=ON_EVERY_CORE),
     "properties": Group(
         about="every property of hypothesis, 100 examples each; figures beside reference packages",
         cap=120,
@@ -52,7 +52,7 @@ GROUPS = {
         about="indexes of texts: by the command, at their largest, in three stores", cap=440, words=ON_EVERY_CORE
     ),
     "training": Group(
-        about="training sets, learnt by TRL alone; every recipe on tiny models, killed and gone on with", cap=420
+        about="training sets, learnt by TRL alone; every recipe on tiny models, killed and gone on with", cap=390
     ),
     "postgres": Group(about="records in a database that workers share", cap=170),
     "workers": Group(about="a corpus that workers read: processes, actors of Ray, object storage", cap=390),
