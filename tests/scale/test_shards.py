@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -21,9 +20,6 @@ from askance.scale.storage import Storage
 from tests.faults.run import CALLS, answer, asked_twice, picture, room
 from tests.scale.corpus import Corpus, Here, same_answers
 from tests.servers import FakeEndpoint
-
-if TYPE_CHECKING:
-    pass
 
 
 @pytest.fixture
@@ -85,7 +81,7 @@ def test_equal_pictures_meet_in_one_shard(endpoint: FakeEndpoint, tmp_path: Path
 
 def test_two_commands_on_one_folder(tmp_path: Path) -> None:
     corpus = nowhere(tmp_path)
-    with corpus.cut().storage.held(), pytest.raises(StoreError, match="Another process is reading the corpus"):
+    with corpus.cut().storage.locked(), pytest.raises(StoreError, match="Another process is reading the corpus"):
         corpus.read(Here())
 
 
@@ -217,5 +213,5 @@ def test_a_list_is_told_from_another(tmp_path: Path) -> None:
 def test_two_commands_do_not_cut_one_folder(tmp_path: Path) -> None:
     corpus = nowhere(tmp_path)
     corpus.out.mkdir()
-    with Storage(corpus.out).held(), pytest.raises(StoreError, match="Another process is reading the corpus"):
+    with Storage(corpus.out).locked(), pytest.raises(StoreError, match="Another process is reading the corpus"):
         corpus.cut()

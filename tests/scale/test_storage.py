@@ -108,11 +108,11 @@ def test_records_are_kept_while_a_shard_is_read(tmp_path: Path) -> None:
 def test_two_commands_on_one_address(tmp_path: Path) -> None:
     """The second is refused while the first lives, and goes on where that has ended without a word."""
     storage = Storage((tmp_path / "bucket").as_uri())
-    with storage.held(), pytest.raises(StoreError, match="Another process is reading the corpus"), storage.held():
+    with storage.locked(), pytest.raises(StoreError, match="Another process is reading the corpus"), storage.locked():
         pass
     storage.write(LOCK, "somebody who was killed")
     started = time.monotonic()
-    with storage.held():
+    with storage.locked():
         assert time.monotonic() - started > 0.5
 
 
@@ -120,7 +120,7 @@ def test_a_command_that_was_taken_for_dead_ends(tmp_path: Path) -> None:
     storage = Storage((tmp_path / "bucket").as_uri())
 
     def overtaken() -> None:
-        with storage.held():
+        with storage.locked():
             storage.write(LOCK, "another")
             time.sleep(5)
 
