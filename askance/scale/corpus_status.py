@@ -130,6 +130,6 @@ def _idle(receipts: Sequence[Receipt]) -> float | None:
 
 def _part_since(begun: float, receipt: Receipt) -> float:
     """The part of a shard's time that lies after `begun`."""
-    if receipt.ended <= begun or not receipt.seconds:
+    if not receipt.seconds:
         return float(receipt.ended >= begun)
-    return min(1.0, (receipt.ended - begun) / receipt.seconds)
+    return min(1.0, max(0.0, receipt.ended - begun) / receipt.seconds)

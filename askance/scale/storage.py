@@ -16,7 +16,6 @@ from errno import EDQUOT, ENOSPC
 from functools import cached_property
 from pathlib import Path
 from secrets import token_hex
-from shutil import rmtree
 from tempfile import TemporaryDirectory, gettempdir
 from threading import Event, Thread, main_thread
 from typing import Any, TypeVar
@@ -135,7 +134,8 @@ class Storage:
                     for folder in {target.parent for target in targets}:
                         folder.mkdir(parents=True, exist_ok=True)
                     self._files.get(found, [*map(str, targets)])
-                    rmtree(into, ignore_errors=True)
+                    if into.exists():
+                        into.replace(Path(beside) / f"{into.name}.old")
                     part.replace(into)
 
     def send(self, name: str, folder: Path) -> None:
