@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from multiprocessing.reduction import ForkingPickler
@@ -181,7 +181,8 @@ class ShardReader:
 
         def tell(progress: BatchProgress) -> None:
             if progress.phase == "sent":
-                self._corpus.send(number)
+                with suppress(StoreError):  # it is tried again before long, and said there
+                    self._corpus.send(number)
 
         return tell
 

@@ -228,13 +228,12 @@ class ShardedCorpus:
         return self.disk / _name(number)
 
     def bring(self, number: int) -> Path:
-        """The run folder of a shard on this disk, fetched if there is more of it at an address, or a batch may be."""
-        folder = self.folder(number)
-        if self.storage.path is None:
-            samples = folder / SAMPLES
-            more = self.storage.size(f"{_name(number)}/{SAMPLES}") - (samples.stat().st_size if samples.exists() else 0)
-            if more > 0 or (more == 0 and not (folder / BATCHES).exists()):
-                self.storage.fetch(_name(number), folder)
+        """The run folder of a shard on this disk, fetched if more lines, or a batch, of it lie on object storage."""
+        name, folder = _name(number), self.folder(number)
+        samples, batches = folder / SAMPLES, folder / BATCHES
+        more = self.storage.size(f"{name}/{SAMPLES}") - (samples.stat().st_size if samples.exists() else 0)
+        if more > 0 or (more == 0 and not batches.exists() and self.storage.names(f"{name}/{BATCHES}")):
+            self.storage.fetch(name, folder)
         return folder
 
     def send(self, number: int) -> bool:
@@ -243,6 +242,8 @@ class ShardedCorpus:
             if self.receipt(number) is not None:
                 return False
             self.storage.send(_name(number), self.folder(number))
+            if not (self.folder(number) / BATCHES).exists():  # they have ended
+                self.storage.remove(f"{_name(number)}/{BATCHES}")
         return True
 
     def begin(self, number: int, work: str) -> bool:

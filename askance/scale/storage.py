@@ -134,7 +134,7 @@ class Storage:
                     for folder in {target.parent for target in targets}:
                         folder.mkdir(parents=True, exist_ok=True)
                     self._files.get(found, [*map(str, targets)])
-                    if into.exists():
+                    if into.is_dir():
                         into.replace(Path(beside) / f"{into.name}.old")
                     part.replace(into)
 

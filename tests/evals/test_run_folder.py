@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,14 @@ def test_records_of_an_earlier_run_stay_when_the_store_is_gone(own_place: Path) 
     RunFolder(own_place, CONFIGURATION).finish(MemoryStore())
 
     assert list(read_cassette(own_place / "calls.jsonl")) == [ASKED]
+
+
+def test_threads_may_keep_records_at_once(own_place: Path) -> None:
+    folder = RunFolder(own_place, CONFIGURATION)
+    with ThreadPoolExecutor(8) as threads:
+        for kept in [threads.submit(folder.keep_records, None) for _ in range(40)]:
+            kept.result()
+    folder.close()
 
 
 def test_a_run_ends_again_only_where_something_came_to_it(own_place: Path) -> None:

@@ -15,8 +15,8 @@ def status(home: Path, *shards: tuple[str, float, float]) -> CorpusStatus:
     pictures = (ListedPicture(str(number), f"https://example.com/{number}") for number in range(1000))
     corpus = cut_corpus(home / "corpus", pictures, configuration={}, listing={}, shards=max(1, len(shards)))
     for number, (worker, begun, ended) in enumerate(shards):
-        counts = {"pictures": 10, "outcomes": {"answered": 10}}
-        corpus.keep(Receipt(shard=number, worker=worker, seconds=ended - begun, ended=ended, **counts))
+        outcomes, seconds = {"answered": 10}, ended - begun
+        corpus.keep(Receipt(shard=number, worker=worker, pictures=10, outcomes=outcomes, seconds=seconds, ended=ended))
     return status_of(corpus)
 
 

@@ -252,13 +252,13 @@ def test_a_list_is_told_from_another(tmp_path: Path) -> None:
 
 
 def test_what_another_command_has_cut_meanwhile_stays(tmp_path: Path) -> None:
-    corpus = nowhere(tmp_path)
+    place = tmp_path / "corpus"
 
     def pictures() -> Iterator[ListedPicture]:
-        cut_corpus(corpus.out, [ListedPicture("a", Path("a.png"))], configuration={}, listing={}, shards=1)
+        cut_corpus(place, [ListedPicture("a", Path("a.png"))], configuration={}, listing={}, shards=1)
         yield ListedPicture("b", Path("b.png"))
 
-    corpus = cut_corpus(corpus.out, pictures(), configuration={}, listing={})
+    corpus = cut_corpus(place, pictures(), configuration={}, listing={})
     assert (corpus.sizes, [row.name for row in corpus.rows(0)]) == ([1], ["a"])
 
 

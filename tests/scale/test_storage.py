@@ -11,6 +11,7 @@ from multiprocessing import Pipe
 from multiprocessing.connection import wait
 from pathlib import Path
 from shutil import rmtree
+from tempfile import gettempdir
 from typing import Any
 
 import pytest
@@ -100,6 +101,7 @@ def test_a_batch_is_not_sent_again_by_another_machine(tmp_path: Path, monkeypatc
         assert len(server.batches) == 1
         assert replace(corpus, store=tmp_path / "elsewhere").read(Here(), batch=True).failed == ()
         assert (len(server.batches), set(server.made.values())) == (3, {1})
+    assert not [*(tmp_path / "bucket").glob("shards/*/batches")], "what has ended is not fetched by a third machine"
 
 
 def test_a_line_whose_records_are_lost_is_asked_again(endpoint: FakeEndpoint, tmp_path: Path) -> None:
@@ -199,6 +201,12 @@ def test_what_is_fetched_is_whole_or_not_there(tmp_path: Path, monkeypatch: pyte
     assert [*disk.parent.iterdir()] == [disk]
 
 
+def test_a_full_temporary_folder_is_named(tmp_path: Path) -> None:
+    lists = Storage((tmp_path / "bucket").as_uri()).new_folder("lists")
+    with pytest.raises(StoreError, match=rf"'{gettempdir()}' cannot be written: No space left"), lists:
+        raise OSError(ENOSPC, "No space left on device")
+
+
 def test_what_else_lies_there_is_passed_over(tmp_path: Path) -> None:
     corpus = small(tmp_path)
     for name in (".DS_Store", "00000.jsonl.part", "00001.jsonl"):
@@ -212,7 +220,7 @@ def test_files_that_cannot_be_read_are_not_taken_for_removed(tmp_path: Path) -> 
     corpus = small(tmp_path)
     (tmp_path / "bucket" / "receipts" / "00000.jsonl").mkdir(parents=True)
     with pytest.raises(StoreError, match="cannot be read: IsADirectoryError"):
-        [*corpus.receipts()]
+        corpus.receipts()
 
 
 def test_an_upload_that_fails_is_said_once(
@@ -245,7 +253,11 @@ def test_what_is_no_place_of_files(place: str | Path) -> None:
 
 def test_a_bucket_that_lists_its_folders_as_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     storage = small(tmp_path).storage
-    monkeypatch.setattr(storage._files, "ls", lambda path, **_: [{"name": f"{path}/"}, {"name": f"{path}/a"}])  # pyright: ignore[reportPrivateUsage]
+
+    def ls(path: str, **_: Any) -> list[dict[str, Any]]:
+        return [{"name": f"{path}/"}, {"name": f"{path}/a"}]
+
+    monkeypatch.setattr(storage._files, "ls", ls)  # pyright: ignore[reportPrivateUsage]
     assert storage.names("lists") == ["a"]
 
 
