@@ -16,16 +16,18 @@ from typing import Any
 
 import pytest
 
+from askance.chains import action_reason
 from askance.errors import AuthError, MissingExtra, StoreError, UsageError
 from askance.evals import Run
 from askance.evals.listed_picture import ListedPicture
-from askance.replay import Budget
-from askance.scale import ShardedCorpus, cut_corpus, merge_corpus, status_of
+from askance.models import Engine, get_model
+from askance.replay import Budget, MemoryStore
+from askance.scale import ShardedCorpus, ShardReader, cut_corpus, merge_corpus, status_of
 from askance.scale import storage as places
 from askance.scale.storage import LOCK, Storage
 from tests import batch_client
 from tests.batch_server import BatchServer, Step, When
-from tests.faults.run import CALLS, answer, asked_twice, picture
+from tests.faults.run import CALLS, QUICK, answer, asked_twice, picture
 from tests.scale.corpus import Corpus, Here, same_answers
 from tests.servers import FakeEndpoint, Reply, error
 
@@ -205,6 +207,18 @@ def test_a_full_temporary_folder_is_named(tmp_path: Path) -> None:
     lists = Storage((tmp_path / "bucket").as_uri()).new_folder("lists")
     with pytest.raises(StoreError, match=rf"'{gettempdir()}' cannot be written: No space left"), lists:
         raise OSError(ENOSPC, "No space left on device")
+
+
+def test_a_worker_whose_records_have_no_folder(
+    endpoint: FakeEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It reads shards in one place, whatever process it is."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    place = at_address(endpoint, tmp_path).cut().place
+    engine = Engine(records=MemoryStore(), policy=QUICK)
+    chain = action_reason(get_model(f"openai:fake-model@{endpoint.url}", identity="fake", engine=engine))
+    assert ShardReader(chain=chain, corpus=place)(0).done
+    assert (tmp_path / "cache" / "askance" / "shards").is_dir()
 
 
 def test_what_else_lies_there_is_passed_over(tmp_path: Path) -> None:
