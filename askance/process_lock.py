@@ -45,8 +45,8 @@ class ProcessLock:
             os.close(descriptor)
 
 
-def has_ended(path: Path) -> bool:
-    """Whether the process that held the lock on a file has ended; if so, the file is deleted."""
+def has_ended(path: Path, *, delete: bool = True) -> bool:
+    """Whether the process that held the lock on a file has ended; if so, the file is deleted, unless it may not be."""
     try:
         descriptor = _locked(path)
     except FileNotFoundError:
@@ -54,7 +54,8 @@ def has_ended(path: Path) -> bool:
     except BlockingIOError:
         return False
     try:
-        path.unlink(missing_ok=True)
+        if delete:
+            path.unlink(missing_ok=True)
     finally:
         os.close(descriptor)
     return True

@@ -119,6 +119,7 @@ VENDORS: dict[str, tuple[str, ...]] = {
         "askance.investigator*",
         "askance.mcp.mcp_server",
         "askance.models.*langchain*",
+        "askance.scale.shards",
         "askance.training.recipe",
         *RUNNABLE_PACKAGES,
     ),

@@ -148,7 +148,9 @@ class CorpusOptions(ChainOptions):
     keep_every: Annotated[
         float,
         typer.Option(
-            min=1, help="Seconds between two copies of a shard's records: what is lost at most with a worker's disk."
+            min=1,
+            help="Seconds between two copies of a shard's records. A lost disk loses at most so many seconds of "
+            "answers.",
         ),
     ] = 300.0
 
@@ -270,6 +272,7 @@ class _CorpusReading:
     def _say_end(self, end: CorpusEnd) -> int:
         """Says how it ended; returns the exit code."""
         from askance.cli.execute import say_budget
+        from askance.replay.address import without_password
         from askance.scale import status_of
 
         corpus, options = self._corpus, self.options
@@ -283,7 +286,8 @@ class _CorpusReading:
         elif end.failed or status.done < status.shards:
             echo(f"{many(status.shards - status.done, 'shard')} left. The same command goes on.", err=True)
         elif not options.quiet:
-            echo(f"All shards are read: `askance scale merge {options.out} --out RUN` makes one run of them.", err=True)
+            place = without_password(options.out)
+            echo(f"All shards are read: `askance scale merge {place} --out RUN` makes one run of them.", err=True)
         unanswered = status.read - status.outcomes.get("answered", 0)
         return SOME if end.failed or end.left or status.done < status.shards or unanswered else OK
 

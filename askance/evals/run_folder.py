@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from functools import cache
 from operator import attrgetter
 from pathlib import Path
+from threading import Lock
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from askance import __version__, replay
@@ -84,6 +85,7 @@ class RunFolder:
         self.finished: Mapping[str, JsonObject] = {}
         """Answered lines that earlier processes wrote, by name of the sample; each is read when it is looked up."""
         self._added = False
+        self._keeping = Lock()  # a thread may keep records while the run is finished
         self._lock = _locked(path)
         try:
             check_files(path)
@@ -167,15 +169,16 @@ class RunFolder:
 
     def _keep_records(self, keys: Collection[str], records: Records | None) -> int:
         """Writes the records of `keys` and the seal of their file; returns the number of records."""
-        own = records_of(self.path)
-        holders = [own] if records is None else [records, own]
-        records_of_key = ((holder.get(key) for holder in holders) for key in sorted(keys))
-        first = (next((record for record in each if record is not None), None) for each in records_of_key)
-        exported = replay.export_cassette(filter(None, first), self.path / CALLS, ordered=True)
-        if (seal := seal_of(self.path / CALLS)) is not None:
-            with writing_to(self.path / SEAL):
-                (self.path / SEAL).write_text(seal, encoding="ascii")
-        return exported
+        with self._keeping:
+            own = records_of(self.path)
+            holders = [own] if records is None else [records, own]
+            records_of_key = ((holder.get(key) for holder in holders) for key in sorted(keys))
+            first = (next((record for record in each if record is not None), None) for each in records_of_key)
+            exported = replay.export_cassette(filter(None, first), self.path / CALLS, ordered=True)
+            if (seal := seal_of(self.path / CALLS)) is not None:
+                with writing_to(self.path / SEAL):
+                    (self.path / SEAL).write_text(seal, encoding="ascii")
+            return exported
 
     def keep_places(self, files: Mapping[str, Path | None]) -> None:
         """Notes where the pictures lie, for pages that show them.

@@ -77,7 +77,7 @@ class PostgresLeases:
         self._closed = Event()
         self._warned = False
         self._waited_for = set[str]()
-        """Batches that were said."""
+        """Batches already named in a warning."""
         self._takes = BlockQueue(self._take_block, name="askance-leases", most=BLOCK)
         self._releases = BlockQueue(self._release_block, name="askance-leases-end", most=BLOCK)
 

@@ -21,7 +21,7 @@ from askance.errors import ConfigError, OverBudget, StoreError
 from askance.process_lock import ProcessLock, has_ended, has_locks
 from askance.replay import database
 from askance.replay.held_file import WAY_OUT, HeldFile, Patience
-from askance.replay.ledger import Balance, Budget, Cost
+from askance.replay.ledger import NOTHING, Balance, Budget, Cost
 from askance.replay.table_ledger import OF_BATCH, LedgerTable, TableLedger
 
 T = TypeVar("T")
@@ -120,16 +120,19 @@ class SqliteLedger(TableLedger):
 
 
 def balance_in(path: Path) -> Balance:
-    """Where the ledger in a file stands; it is only read.
+    """Where the ledger in a file stands; it is only read. What a process that has ended had reserved is lost.
 
     Raises:
         StoreError: it cannot be.
     """
     try:
         with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            if connection.execute("PRAGMA user_version").fetchone() == (0,):  # nothing was written yet
+                return Balance(spent=NOTHING, lost=NOTHING, reserved=NOTHING)
             table = _SqliteTable(connection, path)
-            return Balance(spent=table.spent(), lost=table.lost(), reserved=table.reserved())
-    except sqlite3.Error as error:
+            ended = sum(map(table.reserved_by, table.ended("", delete=False)), NOTHING)
+            return Balance(spent=table.spent() + ended, lost=table.lost() + ended, reserved=table.reserved() - ended)
+    except (sqlite3.Error, OSError) as error:
         raise StoreError(f"The ledger {str(path)!r} cannot be read: {error}.", hint="Check its rights.") from error
 
 
@@ -172,9 +175,9 @@ class _SqliteTable:
     def owners(self) -> list[str]:
         return [owner for (owner,) in self._connection.execute("SELECT DISTINCT owner FROM reserved").fetchall()]
 
-    def ended(self, own: str, /) -> list[str]:
+    def ended(self, own: str, /, *, delete: bool = True) -> list[str]:
         others = (owner for owner in self.owners() if owner != own and not owner.startswith(OF_BATCH))
-        return [owner for owner in others if has_ended(_alive_file(self._path, owner))]
+        return [owner for owner in others if has_ended(_alive_file(self._path, owner), delete=delete)]
 
     def _cost(self, query: str, *values: str | int) -> Cost:
         nanodollars, tokens, calls = self._connection.execute(query, values).fetchone()

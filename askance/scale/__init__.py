@@ -1,4 +1,4 @@
-"""A corpus too large for one machine: what reading it would take."""
+"""A corpus too large for one machine: what reading it takes, its shards, and the workers that read them."""
 
 from __future__ import annotations
 

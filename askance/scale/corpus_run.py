@@ -66,7 +66,7 @@ def read_corpus(
         CallError: one shard ended with what all others would end with, too.
     """
     failed, left, in_a_row = list[Receipt](), 0, 0
-    with corpus.storage.held():
+    with corpus.storage.locked():
         done = {receipt.shard for receipt in corpus.receipts()}
         todo = [number for number in corpus.numbers if number not in done]
         waiting = len(todo)
@@ -108,16 +108,16 @@ def merge_corpus(corpus: ShardedCorpus, out: Path, *, on_line: Callable[[int], N
     receipts = {receipt.shard: receipt for receipt in corpus.receipts()}
     if lacking := [number for number in corpus.numbers if number not in receipts]:
         raise UsageError(
-            f"{many(len(lacking), 'shard')} of {corpus.place!r} not done: {first_few([*map(str, lacking)])}.",
+            f"{many(len(lacking), 'shard')} of {corpus.storage.shown!r} not done: {first_few([*map(str, lacking)])}.",
             hint="The command that began the work finishes it.",
         )
     with tempfile.TemporaryDirectory(prefix="askance-") as beside, open_records(Path(beside) / "store") as records:
         corpus = ShardedCorpus(corpus.place, disk=Path(beside))
         folders = [corpus.bring(number) for number in corpus.numbers]
         for number, receipt in receipts.items():
-            if corpus.digest(number) != receipt.digest:
+            if corpus.digest(number) != receipt.digest or not receipt.digest:
                 raise UsageError(
-                    f"Shard {number:05} of {corpus.place!r} is not what its receipt says: somebody changed it.",
+                    f"Shard {number:05} of {corpus.storage.shown!r} is not what its receipt says: somebody changed it.",
                     hint="Delete its folder and its receipt, and run the command that began the work.",
                 )
         pictures: dict[PictureKey, Sequence[str] | None] = {}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import statistics
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -36,7 +36,7 @@ class CorpusStatus:
     dollars: float | None
     """None where the price of a call is not known."""
     per_second: float | None
-    """Pictures, by the receipts of the last quarter; None before there are some."""
+    """Pictures, since the last quarter of the shards began; None before there are some."""
     calls_per_second: float | None
     """Calls that were made, likewise."""
     bytes_per_picture: float | None
@@ -46,9 +46,9 @@ class CorpusStatus:
     median: float | None
     """Seconds that a shard takes."""
     straggler_ratio: float | None
-    """Seconds of the 99th percentile of shards, to those of the median."""
+    """Seconds of the 99th percentile of shards, to those of the median; None before there are two."""
     idle: float | None
-    """Share of the time that workers read no shard, from their first to the last receipt."""
+    """Share of the time that workers read no shard, each from its first shard to the end of its last."""
     under_way: tuple[ShardUnderWay, ...]
 
     @property
@@ -80,8 +80,7 @@ def status_of(corpus: ShardedCorpus) -> CorpusStatus:
     outcomes = Counter[str]()
     for receipt in receipts.values():
         outcomes.update(receipt.outcomes)
-    last = sorted(receipts.values(), key=lambda each: each.ended)[-max(2, len(receipts) // 4) :]
-    seconds = sorted(receipt.seconds for receipt in receipts.values())
+    seconds = [receipt.seconds for receipt in receipts.values()]
     median = statistics.median(seconds) if seconds else None
     return CorpusStatus(
         pictures=sum(receipts[n].pictures if n in receipts else corpus.sizes[n] for n in corpus.numbers),
@@ -93,28 +92,44 @@ def status_of(corpus: ShardedCorpus) -> CorpusStatus:
         calls=sum(receipt.calls for receipt in receipts.values()),
         replayed=sum(receipt.replayed for receipt in receipts.values()),
         dollars=sum_of(receipt.dollars for receipt in receipts.values()),
-        per_second=_rate(last, sum(receipt.pictures for receipt in last)),
-        calls_per_second=_rate(last, sum(receipt.calls for receipt in last)),
+        per_second=_rate([*receipts.values()], lambda receipt: receipt.pictures),
+        calls_per_second=_rate([*receipts.values()], lambda receipt: receipt.calls),
         bytes_per_picture=sum(each.size for each in receipts.values()) / outcomes.total() if outcomes else None,
         lost=balance_in(corpus.ledger).lost if corpus.ledger is not None and corpus.ledger.exists() else None,
         median=median,
-        straggler_ratio=seconds[min(len(seconds) - 1, int(0.99 * len(seconds)))] / median if median else None,
+        straggler_ratio=_percentile_99(seconds) / median if median and len(seconds) > 1 else None,
         idle=_idle([*receipts.values()]),
         under_way=under_way,
     )
 
 
-def _rate(receipts: Sequence[Receipt], count: int) -> float | None:
-    """How many a second `count` in these receipts are, which are in the order of their ends."""
-    if len(receipts) < 2:
+def _percentile_99(values: Sequence[float]) -> float:
+    return statistics.quantiles(values, n=100, method="inclusive")[-1]
+
+
+def _rate(receipts: Sequence[Receipt], count: Callable[[Receipt], int]) -> float | None:
+    """What `count` says of receipts, a second, since the last quarter of them began.
+
+    A shard counts by the part of its time that lies in there.
+    """
+    last = sorted(receipts, key=lambda each: each.ended)[-max(2, len(receipts) // 4) :]
+    if len(last) < 2:
         return None
-    span = receipts[-1].ended - min(receipt.ended - receipt.seconds for receipt in receipts)
-    return count / span if span > 0 else None
+    begun = min(receipt.begun for receipt in last)
+    span = last[-1].ended - begun
+    return sum(count(each) * _part_since(begun, each) for each in receipts) / span if span > 0 else None
 
 
 def _idle(receipts: Sequence[Receipt]) -> float | None:
-    if not receipts:
-        return None
-    begun = min(receipt.ended - receipt.seconds for receipt in receipts)
-    span = (max(receipt.ended for receipt in receipts) - begun) * len({receipt.worker for receipt in receipts})
+    of_worker = defaultdict[str, list[tuple[float, float]]](list)
+    for receipt in receipts:
+        of_worker[receipt.worker].append((receipt.begun, receipt.ended))
+    span = sum(max(ended for _, ended in times) - min(times)[0] for times in of_worker.values())
     return max(0.0, 1 - sum(receipt.seconds for receipt in receipts) / span) if span > 0 else None
+
+
+def _part_since(begun: float, receipt: Receipt) -> float:
+    """The part of a shard's time that lies after `begun`."""
+    if not receipt.seconds:
+        return float(receipt.ended >= begun)
+    return min(1.0, max(0.0, receipt.ended - begun) / receipt.seconds)

@@ -16,7 +16,6 @@ from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 from secrets import token_hex
 from socket import gethostname
-from tempfile import mkdtemp
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
@@ -37,13 +36,14 @@ from askance.scale.shards import TRIES, Receipt, ShardedCorpus, ShardRow
 from askance.scale.storage import is_address
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from askance.chains import Chain
     from askance.evals.picture_run import PictureKey
     from askance.evals.run_folder import RunFolder
     from askance.images.picture_folder import Fetch
     from askance.models import Engine, Model
+    from askance.models.batch.policy import BatchProgress
     from askance.scale.coordinator import Ask
 
 _log = logging.getLogger("askance")
@@ -116,7 +116,7 @@ class ShardReader:
         before = time.monotonic()
         opened = open_folder(folder, chain, configuration=configuration, pictures=pictures, records=records)
         with closing(opened) as run_folder:
-            batches = BatchOptions(folder=folder / BATCHES) if self.batch else None
+            batches = BatchOptions(folder=folder / BATCHES, on_progress=self._sent(number)) if self.batch else None
             run = PictureRun(chain, folder=run_folder, batches=batches)
             with self._looked_after(run_folder, number):
                 run_sync(run.read(pictures))
@@ -150,7 +150,7 @@ class ShardReader:
         ended, file, engine = Event(), folder.path / SAMPLES, self._engine
 
         def look() -> None:
-            size, grown, kept, kept_size = -1, time.monotonic(), time.monotonic(), 0
+            size, grown, kept, kept_size, warned = -1, time.monotonic(), time.monotonic(), 0, False
             while not ended.wait(min(1.0, self.kept_every, self.stall)):
                 now = time.monotonic()
                 if (new := file.stat().st_size) != size:
@@ -159,9 +159,13 @@ class ShardReader:
                     _log.error("%s has read no picture for %s, and ends.", this_worker(), duration(self.stall))
                     os._exit(1)
                 if now - kept > self.kept_every and (size != kept_size or self.batch):
-                    with suppress(StoreError):  # it is said where the next line cannot be written
+                    try:
                         folder.keep_records(None if engine is None else engine.recorder.records)
                         self._corpus.send(number)
+                    except StoreError as error:
+                        if not warned:
+                            _log.warning("Shard %05d is read on, without a copy of its records: %s", number, error)
+                        warned = True
                     kept, kept_size = time.monotonic(), size
 
         thread = Thread(target=look, name="askance-shard", daemon=True)
@@ -172,11 +176,21 @@ class ShardReader:
             ended.set()
             thread.join()
 
+    def _sent(self, number: int) -> Callable[[BatchProgress], None]:
+        """Uploads a shard as soon as the endpoint has a batch of it, so that no other machine asks for it again."""
+
+        def tell(progress: BatchProgress) -> None:
+            if progress.phase == "sent":
+                with suppress(StoreError):  # it is tried again before long, and said there
+                    self._corpus.send(number)
+
+        return tell
+
     @cached_property
     def _corpus(self) -> ShardedCorpus:
         disk = None if self._engine is None else self._engine.recorder.records.folder
         if disk is None and is_address(self.corpus):
-            disk = Path(mkdtemp(prefix="askance-"))
+            disk = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "askance" / "shards"
         return ShardedCorpus(self.corpus, disk=disk)
 
     @cached_property

@@ -9,9 +9,11 @@ When the work goes on, the list and the receipts are looked at, never each pictu
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from glob import glob
@@ -21,12 +23,14 @@ from pathlib import Path
 from shutil import rmtree
 from typing import TYPE_CHECKING, Any
 
+from pydantic import TypeAdapter
+
 from askance import __version__
 from askance.chat import JsonObject, key_of
 from askance.errors import UsageError
 from askance.evals.run_configuration import difference_in_words
 from askance.evals.run_folder import writing_to
-from askance.evals.run_format import CALLS, SAMPLES
+from askance.evals.run_format import BATCHES, CALLS, SAMPLES
 from askance.images.picture_folder import PICTURES, PictureFolder
 from askance.scale.storage import LOCK, Storage
 
@@ -45,6 +49,9 @@ _PART = 500
 """Of them, how many one thread finds the shards of at a time."""
 _SIDE_BY_SIDE = 8
 """Pictures whose bytes are read at once to find their shard."""
+
+_KEPT_PICTURE = re.compile(rf"{LISTS}/{PICTURES}/[0-9a-f]{{64}}(\.[a-z0-9]+)?")
+"""A picture of a table, in the corpus."""
 
 _encode = json.JSONEncoder().encode
 
@@ -95,9 +102,17 @@ class Receipt:
     """sha256 of the lines and the records of the shard."""
 
     @property
+    def begun(self) -> float:
+        """In seconds since 1970."""
+        return self.ended - self.seconds
+
+    @property
     def done(self) -> bool:
         """Whether it is kept: every picture of the shard has an outcome."""
         return self.error is None and not self.left
+
+
+_ROW, _RECEIPT = TypeAdapter(ShardRow), TypeAdapter(Receipt)
 
 
 class ShardedCorpus:
@@ -118,26 +133,26 @@ class ShardedCorpus:
             description: Any = json.loads(self.storage.read(DESCRIPTION) or b"")
             if description["format"] != FORMAT:
                 raise UsageError(
-                    f"The corpus in {self.place!r} is of format {description['format']!r}, and this is askance for "
-                    f"format {FORMAT}.",
+                    f"The corpus in {self.storage.shown!r} is of format {description['format']!r}, and this is "
+                    f"askance for format {FORMAT}.",
                     hint="Use the askance that wrote it, or begin in another folder.",
                 )
-            self.configuration: JsonObject = description["configuration"]
+            self.configuration: JsonObject = {**description["configuration"]}
             """Everything that decides the lines, but the pictures."""
-            self.listing: JsonObject = description["list"]
+            self.listing: JsonObject = {**description["list"]}
             """What tells its list of pictures from others."""
-            self.sizes: Sequence[int] = description["sizes"]
+            self.sizes: Sequence[int] = [int(size) for size in description["sizes"]]
             """Pictures of each shard."""
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise UsageError(
-                f"{self.place!r} holds no corpus that was cut into shards.",
+                f"{self.storage.shown!r} holds no corpus that was cut into shards.",
                 hint="Name what `askance scale run` was given by `--out`.",
             ) from error
         self._disk = self.storage.path or (disk and disk / f"corpus-{self.key}")
 
     @property
     def place(self) -> str:
-        """Its absolute path, or its address."""
+        """Its absolute path, or its address, with the password if that has one: `storage.shown` is for people."""
         return self.storage.place
 
     @property
@@ -173,10 +188,12 @@ class ShardedCorpus:
         asked = Counter[str]()
         for line in (self.storage.read(name) or b"").splitlines():
             try:
-                row = ShardRow(**json.loads(line))
-            except (ValueError, TypeError) as error:
+                row = _ROW.validate_python(json.loads(line))
+                if row.file and not Path(row.file).is_absolute() and not _KEPT_PICTURE.fullmatch(row.file):
+                    raise ValueError(row.file)
+            except (ValueError, RecursionError) as error:
                 raise UsageError(
-                    f"{name!r} of {self.place!r} is damaged.", hint="Cut the corpus anew, into another folder."
+                    f"{name!r} of {self.storage.shown!r} is damaged.", hint="Cut the corpus anew, into another folder."
                 ) from error
             if row.question:
                 asked[row.name] += 1
@@ -211,12 +228,12 @@ class ShardedCorpus:
         return self.disk / _name(number)
 
     def bring(self, number: int) -> Path:
-        """The run folder of a shard on this disk, fetched if more of it lies on object storage."""
-        folder = self.folder(number)
-        samples = folder / SAMPLES
-        if self.storage.size(f"{_name(number)}/{SAMPLES}") > (samples.stat().st_size if samples.exists() else 0):
-            rmtree(folder, ignore_errors=True)
-            self.storage.fetch(_name(number), folder)
+        """The run folder of a shard on this disk, fetched if more lines, or a batch, of it lie on object storage."""
+        name, folder = _name(number), self.folder(number)
+        samples, batches = folder / SAMPLES, folder / BATCHES
+        more = self.storage.size(f"{name}/{SAMPLES}") - (samples.stat().st_size if samples.exists() else 0)
+        if more > 0 or (more == 0 and not batches.exists() and self.storage.names(f"{name}/{BATCHES}")):
+            self.storage.fetch(name, folder)
         return folder
 
     def send(self, number: int) -> bool:
@@ -225,6 +242,8 @@ class ShardedCorpus:
             if self.receipt(number) is not None:
                 return False
             self.storage.send(_name(number), self.folder(number))
+            if not (self.folder(number) / BATCHES).exists():  # they have ended
+                self.storage.remove(f"{_name(number)}/{BATCHES}")
         return True
 
     def begin(self, number: int, work: str) -> bool:
@@ -235,10 +254,13 @@ class ShardedCorpus:
             work: tells one piece of work from another, which was ended by something else than a shard.
         """
         name, samples = f"{BEGUN}/{_file_name(number)}", self.folder(number) / SAMPLES
-        here = [work, samples.stat().st_size if samples.exists() else 0]
-        *there, tries = json.loads(self.storage.read(name) or b"[0]")
-        tries = tries + 1 if there == here else 1
-        self.storage.write(name, json.dumps([*here, tries % (TRIES + 1)]))
+        now = [work, samples.stat().st_size if samples.exists() else 0]
+        try:
+            *before, tries = json.loads(self.storage.read(name) or b"[0]")
+            tries = tries + 1 if before == now else 1
+        except (ValueError, TypeError, RecursionError):  # the file is damaged
+            tries = 1
+        self.storage.write(name, json.dumps([*now, tries]))
         return tries <= TRIES
 
     def end(self, receipt: Receipt) -> None:
@@ -255,19 +277,23 @@ class ShardedCorpus:
 
     def under_way(self) -> Iterator[tuple[int, int, float]]:
         """The shards that were begun and are not done: their number, their lines, and seconds since the last came."""
-        for name in sorted(self.storage.names(BEGUN)):
-            number = int(Path(name).stem)
+        begun = set(self.storage.names(BEGUN))
+        for number in self.numbers:
+            if _file_name(number) not in begun:
+                continue
             samples = f"{_name(number)}/{SAMPLES}"
             if lines := self.storage.read(samples):
                 yield number, lines.count(b"\n"), self.storage.age(samples)
 
     def digest(self, number: int) -> str:
-        """sha256 of the lines and the records of a shard that was read."""
+        """sha256 of the lines and the records of a shard that was read; empty where they are missing."""
         digest = sha256()
-        for name in (SAMPLES, CALLS):
-            with (self.folder(number) / name).open("rb") as file:
-                digest.update(file_digest(file, "sha256").digest())
-        return digest.hexdigest()
+        with suppress(FileNotFoundError):
+            for name in (SAMPLES, CALLS):
+                with (self.folder(number) / name).open("rb") as file:
+                    digest.update(file_digest(file, "sha256").digest())
+            return digest.hexdigest()
+        return ""
 
     def receipt(self, number: int) -> Receipt | None:
         """The receipt of a shard; None where it was not read to the end."""
@@ -284,16 +310,19 @@ class ShardedCorpus:
 
     def receipts(self) -> Iterator[Receipt]:
         """The receipts so far, in the order of the shards."""
-        receipts = self.storage.read_all(RECEIPTS, self._receipt)
+        receipts = self.storage.read_all(RECEIPTS, {*map(_file_name, self.numbers)}, self._receipt)
         return iter(sorted(receipts.values(), key=lambda receipt: receipt.shard))
 
     def _receipt(self, name: str, content: bytes) -> Receipt:
         try:
-            return Receipt(**json.loads(content))
-        except (ValueError, TypeError) as error:
+            receipt = _RECEIPT.validate_python(json.loads(content))
+            if _file_name(receipt.shard) != name:
+                raise ValueError(receipt.shard)
+            return receipt
+        except (ValueError, RecursionError) as error:
             number = int(Path(name).stem)
             raise UsageError(
-                f"The receipt of shard {number} in {self.place!r} is damaged.",
+                f"The receipt of shard {number} in {self.storage.shown!r} is damaged.",
                 hint=f"Delete it: the same command then reads what is left of shard {number}.",
             ) from error
 
@@ -321,31 +350,32 @@ def cut_corpus(
         UsageError: the place holds something else, or a corpus of another configuration, list or number of shards.
         StoreError: another process cuts it, or it cannot be written.
     """
-    storage = Storage(place)
+    storage, described = Storage(place), {**configuration, "list": listing}
     if storage.read(DESCRIPTION) is not None:
-        return _same(ShardedCorpus(place), {**configuration, "list": listing}, shards)
+        return _same(ShardedCorpus(place), described, shards)
     if not {*storage.names()} <= {LISTS, LOCK}:
-        raise UsageError(f"{storage.place!r} holds something that is no corpus.", hint="Give a new or empty folder.")
+        raise UsageError(f"{storage.shown!r} holds something that is no corpus.", hint="Give a new or empty folder.")
     count = shards or DEFAULT_SHARDS
     listed = iter(pictures)
     first = next(listed, None)
     if first is None:
         raise UsageError("The corpus has no pictures.", hint="Check the list.")
-    with writing_to(Path(storage.place)):
+    with writing_to(Path(storage.shown)):
         if storage.path is not None:
             storage.path.mkdir(parents=True, exist_ok=True)  # not before there is something to list
-        with storage.held():
-            with storage.made(LISTS) as lists:
-                sizes = _listed(lists, chain([first], listed), count, on_picture=on_picture)
-            content = {
-                "format": FORMAT,
-                "askance": __version__,
-                "configuration": configuration,
-                "list": listing,
-                "sizes": sizes,
-            }
-            storage.write(DESCRIPTION, json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True) + "\n")
-    return ShardedCorpus(place)
+        with storage.locked():
+            if storage.read(DESCRIPTION) is None:  # else another process has cut it meanwhile
+                with storage.new_folder(LISTS) as lists:
+                    sizes = _listed(lists, chain([first], listed), count, on_picture=on_picture)
+                content = {
+                    "format": FORMAT,
+                    "askance": __version__,
+                    "configuration": configuration,
+                    "list": listing,
+                    "sizes": sizes,
+                }
+                storage.write(DESCRIPTION, json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True) + "\n")
+    return _same(ShardedCorpus(place), described, shards)
 
 
 def digest_of_list(named: Sequence[str]) -> JsonObject:
@@ -374,12 +404,12 @@ def _same(corpus: ShardedCorpus, described: JsonObject, shards: int | None) -> S
         words = difference_in_words(there, described)
         different = f", different in {words}" if words else ""
         raise UsageError(
-            f"{corpus.place!r} holds a corpus of another configuration{different}.",
+            f"{corpus.storage.shown!r} holds a corpus of another configuration{different}.",
             hint="Give another `--out`, or the options that the work began with (they stand in its corpus.json).",
         )
     if shards is not None and shards != len(corpus.sizes):
         raise UsageError(
-            f"The corpus in {corpus.place!r} was cut into {len(corpus.sizes):,} shards.",
+            f"The corpus in {corpus.storage.shown!r} was cut into {len(corpus.sizes):,} shards.",
             hint="Leave `--shards` out, or give another `--out`.",
         )
     return corpus

@@ -73,13 +73,26 @@ def test_a_folder_that_is_no_corpus(askance: Command, tmp_path: Path) -> None:
         assert (ran.code, "holds no corpus that was cut into shards" in ran.err) == (2, True)
 
 
-def test_calls_that_were_lost_are_said(askance: Command, tmp_path: Path) -> None:
+def test_a_ledger_in_which_nothing_stands(askance: Command, tmp_path: Path) -> None:
+    corpus = Corpus(url="http://127.0.0.1:9/v1", home=tmp_path).cut()
+    assert corpus.ledger is not None
+    corpus.ledger.touch()
+    ran = askance("scale", "watch", corpus.place, "--once")
+    assert (ran.code, "lost" in ran.out) == (0, False)
+
+
+@pytest.mark.parametrize("ended", ["close", "kill"])
+def test_calls_that_were_lost_are_said(ended: str, askance: Command, tmp_path: Path) -> None:
     """Two were under way when their worker ended."""
     corpus = Corpus(url="http://127.0.0.1:9/v1", home=tmp_path).cut()
     assert corpus.ledger is not None
     ledger = SqliteLedger(corpus.ledger, Budget(calls=10))
     ledger.reserve(Cost(calls=2))
-    ledger.close()
+    if ended == "close":
+        ledger.close()
+    else:  # as by a kill, without a word in the ledger
+        (alive,) = corpus.ledger.parent.glob("*.alive")
+        alive.unlink()
     ran = askance("scale", "watch", corpus.place, "--once")
     assert "\n2 calls lost with workers that died; so many may be paid twice.\n" in ran.out
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import pytest
@@ -72,6 +75,26 @@ def test_records_of_an_earlier_run_stay_when_the_store_is_gone(own_place: Path) 
     RunFolder(own_place, CONFIGURATION).finish(MemoryStore())
 
     assert list(read_cassette(own_place / "calls.jsonl")) == [ASKED]
+
+
+def test_records_and_their_seal_are_kept_by_one_thread_at_a_time(
+    own_place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone = list[bool]()
+    busy = Lock()
+
+    def seal_of(_file: Path) -> None:
+        alone.append(busy.acquire(timeout=0))
+        time.sleep(0.02)
+        busy.release()
+
+    monkeypatch.setattr("askance.evals.run_folder.seal_of", seal_of)
+    folder = RunFolder(own_place, CONFIGURATION)
+    with ThreadPoolExecutor(4) as threads:
+        for _ in range(4):
+            threads.submit(folder.keep_records, None)
+    folder.close()
+    assert alone == [True] * 4
 
 
 def test_a_run_ends_again_only_where_something_came_to_it(own_place: Path) -> None:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from shutil import rmtree
 
 import pytest
 
@@ -21,9 +21,6 @@ from askance.scale.storage import Storage
 from tests.faults.run import CALLS, answer, asked_twice, picture, room
 from tests.scale.corpus import Corpus, Here, same_answers
 from tests.servers import FakeEndpoint
-
-if TYPE_CHECKING:
-    pass
 
 
 @pytest.fixture
@@ -85,7 +82,7 @@ def test_equal_pictures_meet_in_one_shard(endpoint: FakeEndpoint, tmp_path: Path
 
 def test_two_commands_on_one_folder(tmp_path: Path) -> None:
     corpus = nowhere(tmp_path)
-    with corpus.cut().storage.held(), pytest.raises(StoreError, match="Another process is reading the corpus"):
+    with corpus.cut().storage.locked(), pytest.raises(StoreError, match="Another process is reading the corpus"):
         corpus.read(Here())
 
 
@@ -173,6 +170,46 @@ def test_a_damaged_receipt_is_named(endpoint: FakeEndpoint, tmp_path: Path) -> N
         list(ShardedCorpus(corpus.out).receipts())
 
 
+@pytest.mark.parametrize(
+    "text", ["3", "[" * 100_000, '{"shard": 1, "worker": "w"}', '{"shard": 0, "worker": []}'], ids=len
+)
+def test_a_receipt_that_is_none(tmp_path: Path, text: str) -> None:
+    corpus = nowhere(tmp_path).cut()
+    corpus.storage.write("receipts/00000.jsonl", text)
+    for read in (corpus.receipts, lambda: iter([corpus.receipt(0)])):
+        with pytest.raises(UsageError, match=r"The receipt of shard 0 in .* is damaged"):
+            list(read())
+
+
+def test_a_receipt_whose_shard_is_gone(endpoint: FakeEndpoint, tmp_path: Path) -> None:
+    corpus = Corpus(url=endpoint.url, home=tmp_path, pictures=2, shards=1)
+    corpus.read(Here())
+    rmtree(corpus.out / "shards")
+    with pytest.raises(UsageError, match=r"Shard 00000 of .* is not what its receipt says"):
+        merge_corpus(ShardedCorpus(corpus.out), tmp_path / "merged")
+
+
+@pytest.mark.parametrize(
+    "row",
+    ['{"number": 0, "name": []}', '{"name": "a"}', "[" * 100_000, '{"number": 0, "name": "a", "file": "../key"}'],
+    ids=["types", "number", "depth", "file"],
+)
+def test_a_damaged_list_is_named(tmp_path: Path, row: str) -> None:
+    corpus = nowhere(tmp_path).cut()
+    corpus.storage.write("lists/00000.jsonl", row)
+    with pytest.raises(UsageError, match=r"'lists/00000\.jsonl' of .* is damaged"):
+        list(corpus.rows(0))
+
+
+@pytest.mark.parametrize("text", ["{", "3", "[]", '["work", 0, "many"]', "[" * 100_000], ids=map(str, range(5)))
+def test_a_shard_that_was_begun_by_a_damaged_file(tmp_path: Path, text: str) -> None:
+    """It counts as begun for the first time."""
+    corpus = nowhere(tmp_path).cut()
+    corpus.storage.write("begun/00000.jsonl", text)
+    assert [corpus.begin(0, "work") for _ in range(4)] == [True, True, True, False]
+    assert corpus.begin(0, "another")
+
+
 def test_a_reader_travels_with_the_files_that_it_is_made_of(tmp_path: Path) -> None:
     """And with no other that was loaded, which may be gone."""
     needed, gone = tmp_path / "needed.py", tmp_path / "gone.py"
@@ -214,8 +251,19 @@ def test_a_list_is_told_from_another(tmp_path: Path) -> None:
     assert [before[name] == after[name] for name in named] == [False, False, False, True]
 
 
+def test_what_another_command_has_cut_meanwhile_stays(tmp_path: Path) -> None:
+    place = tmp_path / "corpus"
+
+    def pictures() -> Iterator[ListedPicture]:
+        cut_corpus(place, [ListedPicture("a", Path("a.png"))], configuration={}, listing={}, shards=1)
+        yield ListedPicture("b", Path("b.png"))
+
+    corpus = cut_corpus(place, pictures(), configuration={}, listing={})
+    assert (corpus.sizes, [row.name for row in corpus.rows(0)]) == ([1], ["a"])
+
+
 def test_two_commands_do_not_cut_one_folder(tmp_path: Path) -> None:
     corpus = nowhere(tmp_path)
     corpus.out.mkdir()
-    with Storage(corpus.out).held(), pytest.raises(StoreError, match="Another process is reading the corpus"):
+    with Storage(corpus.out).locked(), pytest.raises(StoreError, match="Another process is reading the corpus"):
         corpus.cut()
