@@ -163,7 +163,8 @@ class CartoonTask(Task):
         """
         of_fold = [self.dataset.items(self.about, fold=fold) for fold in self.folds]
         in_turn = tuple(item for row in zip_longest(*of_fold) for item in row if item is not None)
-        chosen = Subset(items=in_turn, noun="items", notes=(f"{len(in_turn):,} items of {_named(self.folds)}",))
+        noun = f"items of fold {self.fold}" if isinstance(self.fold, int) else "items"
+        chosen = Subset(items=in_turn, noun=noun, notes=(f"{len(in_turn):,} items of {_named(self.folds)}",))
         if self.ids is not None:
             chosen = self._listed(chosen, {*read_names(self.ids)} if isinstance(self.ids, Path) else {*self.ids})
         if self.answerer.looks:
@@ -178,14 +179,23 @@ class CartoonTask(Task):
         return chosen.first(self.limit)
 
     def _listed(self, subset: Subset[Item], names: Collection[str]) -> Subset[Item]:
-        """The items that are named, by their id or their contest."""
-        unknown = {*names} - {name for item in subset.items for name in (item.id, str(item.contest))}
+        """The items that are named, by their id or their contest; names may be those of items of other folds.
+
+        Raises:
+            BadData: a name is that of no item, or none is that of an item of `subset`.
+        """
+        others = (item for fold in self._known_folds() for item in self.dataset.items(self.about, fold=fold))
+        every = (*subset.items, *others)
+        unknown = {*names} - {name for item in every for name in (item.id, str(item.contest))}
         if unknown:
             raise BadData(
                 f"{len(unknown):,} of {len(names):,} names in the list are those of no item, such as {min(unknown)!r}.",
                 hint="Items go by their `instance_id`, or by the number of their contest.",
             )
-        return subset.where(lambda item: item.id in names or str(item.contest) in names, left_out="not in the list")
+        chosen = subset.where(lambda item: item.id in names or str(item.contest) in names, left_out="not in the list")
+        if not chosen.items:
+            raise BadData(f"The list names no item of {_named(self.folds)}.", hint="Name some, or ask for all folds.")
+        return chosen
 
     def picture(self, contest: int) -> Image | None:
         """The cartoon of a contest; None if the data have none."""

@@ -83,7 +83,8 @@ class Vqa(WhoopsTask):
 
     @override
     def notes(self) -> tuple[str, ...]:
-        return (many(len(self.asked), "question"), *super().notes())
+        of_fold = "" if self.fold is None else f" of fold {self.fold}"
+        return (f"{many(len(self.asked), 'question')}{of_fold}", *super().notes())
 
     @property
     def _recorded(self) -> RecordedScorer | None:
