@@ -563,12 +563,13 @@ class GridRunner:
         over, answers = joined_over_folds(scorers, {fold: run.answers for fold, run in enumerate(runs)}, *metrics)
         outcomes = Counter(answer.prediction.outcome for answer in answers)
         left = sum(run.left for run in runs)
-        # Counts of one fold name it, and stay with its run.
-        shared = tuple(note for note in runs[0].data_notes if all(note in run.data_notes for run in runs))
+        shared = [note for note in runs[0].data_notes if all(note in run.data_notes for run in runs)]
         limit = {**cell.options, **self._options}.get("limit") if "limit" in self._find(cell.task).takes() else None
-        each_run = "" if limit is None else f"; the limit of {limit:,} is that of each run"
-        runs_note = f"{cell.label!r} is {len(runs)} runs, each of a fold and its model, with notes of its own{each_run}"
-        data_notes = (*shared, runs_note)
+        limited = "" if limit is None else f"; the limit of {limit:,} is that of each run"
+        data_notes = (
+            f"{cell.label!r} is {len(runs)} runs, each of a fold and its model{limited}",
+            *(f"Each run of {cell.label!r}: {note}" for note in shared),
+        )
         notes = (
             *over.notes,
             *data_notes,

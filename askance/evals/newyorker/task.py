@@ -163,8 +163,7 @@ class CartoonTask(Task):
         """
         of_fold = [self.dataset.items(self.about, fold=fold) for fold in self.folds]
         in_turn = tuple(item for row in zip_longest(*of_fold) for item in row if item is not None)
-        noun = f"items of fold {self.fold}" if isinstance(self.fold, int) else "items"
-        chosen = Subset(items=in_turn, noun=noun, notes=(f"{len(in_turn):,} items of {_named(self.folds)}",))
+        chosen = Subset(items=in_turn, noun="items", notes=(f"{len(in_turn):,} items of {_named(self.folds)}",))
         if self.ids is not None:
             chosen = self._listed(chosen, {*read_names(self.ids)} if isinstance(self.ids, Path) else {*self.ids})
         if self.answerer.looks:

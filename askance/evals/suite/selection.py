@@ -74,7 +74,7 @@ class Subset(Generic[Item]):
                 hint=f"Folds are 0 to {FOLDS - 1}, and a list has to name an image of the fold.",
             )
         note = f"the {len(items):,} test images of fold {fold} of {FOLDS}, seed {seed}"
-        return replace(self, items=items, notes=(*self.notes, note), noun=f"{self.noun} of fold {fold}")
+        return replace(self, items=items, notes=(*self.notes, note))
 
 
 def read_names(path: Path) -> tuple[str, ...]:

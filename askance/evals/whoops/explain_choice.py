@@ -99,7 +99,7 @@ class ExplainChoice(WhoopsTask):
     def notes(self) -> tuple[str, ...]:
         entries = self.subset.items
         lacking = sum(entry.id not in self.options for entry in entries)
-        note = f"{lacking:,} of {len(entries):,} {self.subset.noun} are left out: the file has no options of them"
+        note = f"{lacking:,} of {len(entries):,} images are left out: the file has no options of them"
         return (*super().notes(), *((note,) if lacking else ()))
 
     @override

@@ -118,10 +118,9 @@ class Identify(WeirdTask):
 
     @override
     def notes(self) -> tuple[str, ...]:
-        asked, tested = self.subset if self.fold is None else self.askable, many(len(self.subset), "test pair")
         return (
-            f"{many(len(asked), 'pair')}; the paper has {PAPER_PAIRS}, which are not published with the data set",
-            *(() if self.fold is None else (f"{tested} of fold {self.fold} of {FOLDS}, seed {self.seed}",)),
+            f"{many(len(self.subset), 'pair')}; the paper has {PAPER_PAIRS}, which are not published with the data set",
+            *(() if self.fold is None else (f"the test pairs of fold {self.fold} of {FOLDS}, seed {self.seed}",)),
         )
 
     @override

@@ -83,8 +83,7 @@ class Vqa(WhoopsTask):
 
     @override
     def notes(self) -> tuple[str, ...]:
-        of_fold = "" if self.fold is None else f" of fold {self.fold}"
-        return (f"{many(len(self.asked), 'question')}{of_fold}", *super().notes())
+        return (many(len(self.asked), "question"), *super().notes())
 
     @property
     def _recorded(self) -> RecordedScorer | None:
