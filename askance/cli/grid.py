@@ -31,7 +31,7 @@ def grid(
         str,
         typer.Argument(
             metavar="GRID",
-            help="A grid file; or one that ships: pittads, whoops, newyorker.",
+            help="A grid file; or one that ships: pittads, whoops, newyorker, sherlock.",
             autocompletion=grid_names,
         ),
     ],

@@ -261,9 +261,9 @@ class Grid(BaseModel):
         if not any(FOLD in spec for spec in specs):
             if wanted == "all":
                 return (cell,)
+            one = f"{specs[0]!r} is one model for all folds" if specs else "it names no model"
             raise UsageError(
-                f"The row {cell.label!r} of the grid is of a model for each fold of the data, which was not trained on "
-                f"that fold, and {specs[0]!r} is one for all.",
+                f"The row {cell.label!r} needs a model for each fold, and {one}.",
                 hint=f"Write {FOLD} in its name: `--model 'NAME=hf:w/fold-{FOLD}'`.",
             )
         return tuple(
@@ -418,7 +418,7 @@ class GridRun:
 
     grid: Grid
     found: Mapping[str, CellRun] = field(default_factory=dict[str, CellRun])
-    """By what cells ask for (`CellSpec.asked`); that of a cell whose folds are runs of their own is all of them."""
+    """By what cells ask for (`CellSpec.asked`). A cell with a run for each fold has the run joined over its folds."""
 
     @property
     def runs(self) -> list[Run]:
@@ -426,7 +426,7 @@ class GridRun:
         return [each.run for each in self.found.values() if each.run is not None and each.run.kept]
 
     def runs_of(self, table: str) -> list[Run]:
-        """The runs behind one table, each once; those of folds as one."""
+        """The runs behind one table, each once; a row with a run for each fold has the run joined over its folds."""
         asked = dict.fromkeys(cell.asked for cell in self.grid.cells if cell.table == table)
         return [run for each in asked if (run := self.found[each].run) is not None]
 
@@ -515,6 +515,7 @@ class GridRunner:
         self.check()
         cell_runs: dict[str, CellRun] = {}
         scorers: dict[str, Scorer] = {}
+        of_folds = {key for cell in self._grid.cells if cell.asked not in self.wanted for key in self._keys(cell)}
         for number, (key, cell) in enumerate(self.wanted.items(), start=1):
             position = GridPosition(cell=cell, number=number, runs=len(self.wanted))
             try:
@@ -527,34 +528,63 @@ class GridRunner:
                     seed=seed,
                     on_progress=None if on_progress is None else partial(on_progress, position),
                 )
-                cell_runs[key], scorers[key] = CellRun(run=run), scorer_of(task, self._engine)
+                cell_runs[key] = CellRun(run=run)
+                if key in of_folds:
+                    scorers[key] = scorer_of(task, self._engine)
+                    for opened in scorers[key].closing:
+                        await opened.aclose()
             except (UsageError, CallError) as error:
                 cell_runs[key] = CellRun(reason=str(error))
         for cell in self._grid.cells:
             if cell.asked not in cell_runs:
-                folds = [each.asked for each in self._grid.runs_behind(cell)]
+                folds = self._keys(cell)
                 runs = [run for key in folds if (run := cell_runs[key].run) is not None]
                 lacking = next((each for key in folds if (each := cell_runs[key]).run is None), None)
                 cell_runs[cell.asked] = lacking or CellRun(
-                    run=self._joined(cell, runs, scorers[folds[0]], convention=convention, seed=seed)
+                    run=self._joined(cell, runs, [scorers[key] for key in folds], convention=convention, seed=seed)
                 )
         return GridRun(grid=self._grid, found=cell_runs)
 
+    def _keys(self, cell: CellSpec) -> list[str]:
+        """What the runs behind a cell go by."""
+        return [each.asked for each in self._grid.runs_behind(cell)]
+
     def _joined(
-        self, cell: CellSpec, runs: Sequence[Run], scorer: Scorer, *, convention: MissingAnswerPolicy, seed: int
+        self,
+        cell: CellSpec,
+        runs: Sequence[Run],
+        scorers: Sequence[Scorer],
+        *,
+        convention: MissingAnswerPolicy,
+        seed: int,
     ) -> Run:
-        """The runs of all folds as one, whose figures are those over the folds."""
+        """The run joined over the folds of a cell, whose figures are those over the folds."""
         metrics = [each.metric for each in self._grid.cells if each.asked == cell.asked]
-        over, answers = joined_over_folds(scorer, {fold: run.answers for fold, run in enumerate(runs)}, *metrics)
+        over, answers = joined_over_folds(scorers, {fold: run.answers for fold, run in enumerate(runs)}, *metrics)
         outcomes = Counter(answer.prediction.outcome for answer in answers)
         left = sum(run.left for run in runs)
+        shared = [note for note in runs[0].data_notes if all(note in run.data_notes for run in runs)]
+        limit = {**cell.options, **self._options}.get("limit") if "limit" in self._find(cell.task).takes() else None
+        limited = "" if limit is None else f"; the limit of {limit:,} is that of each run"
+        data_notes = (
+            f"{cell.label!r} is {len(runs)} runs, each of a fold and its model{limited}",
+            *(f"Each run of {cell.label!r}: {note}" for note in shared),
+        )
         notes = (
             *over.notes,
-            *dict.fromkeys(note for run in runs for note in run.data_notes),
+            *data_notes,
             *notes_on(answers, over, convention=convention),
             *([f"{many(left, 'sample')} of {cell.label!r} left: its folds are not finished"] if left else []),
         )
-        whole = replace(runs[0], label=cell.label, kept=False, notes=notes, left=left, totals={"outcomes": outcomes})
+        whole = replace(
+            runs[0],
+            label=self._names[cell.asked],
+            kept=False,
+            notes=notes,
+            data_notes=data_notes,
+            left=left,
+            totals={"outcomes": outcomes},
+        )
         return whole.scored(answers, figures_of(answers, over, convention=convention, seed=seed))
 
     def check(self) -> None:
@@ -673,16 +703,21 @@ class GridRunner:
 
     @cached_property
     def _names(self) -> Mapping[str, str]:
-        """Names of the runs by their rows; where a row has several of a task, by column, too, and else by table."""
+        """Names of the runs, and of those joined over folds, by the labels of their rows.
+
+        Where several of a task have one label, the column stands beside it; else the table, and the number of the row.
+        """
+        cells = {**self.wanted, **{cell.asked: cell for cell in self._grid.cells if cell.asked not in self.wanted}}
         names: dict[str, str] = {}
         forms: Sequence[Callable[[CellSpec], str]] = (
             lambda cell: cell.label,
             lambda cell: f"{cell.label}, {cell.head}",
             lambda cell: f"{cell.label}, {cell.head}, {cell.table}",
+            lambda cell: f"{cell.label}, {cell.head}, {cell.table}, row {cell.row + 1}",
         )
         for form in forms:
-            shared = Counter((cell.task, form(cell)) for cell in self.wanted.values())
-            for key, cell in self.wanted.items():
+            shared = Counter((cell.task, form(cell)) for cell in cells.values())
+            for key, cell in cells.items():
                 if shared[cell.task, form(cell)] == 1 or form is forms[-1]:
                     names.setdefault(key, form(cell))
         return names

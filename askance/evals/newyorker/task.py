@@ -178,14 +178,23 @@ class CartoonTask(Task):
         return chosen.first(self.limit)
 
     def _listed(self, subset: Subset[Item], names: Collection[str]) -> Subset[Item]:
-        """The items that are named, by their id or their contest."""
-        unknown = {*names} - {name for item in subset.items for name in (item.id, str(item.contest))}
+        """The items that are named, by their id or their contest; names may be those of items of other folds.
+
+        Raises:
+            BadData: a name is that of no item, or none is that of an item of `subset`.
+        """
+        others = (item for fold in self._known_folds() for item in self.dataset.items(self.about, fold=fold))
+        every = (*subset.items, *others)
+        unknown = {*names} - {name for item in every for name in (item.id, str(item.contest))}
         if unknown:
             raise BadData(
                 f"{len(unknown):,} of {len(names):,} names in the list are those of no item, such as {min(unknown)!r}.",
                 hint="Items go by their `instance_id`, or by the number of their contest.",
             )
-        return subset.where(lambda item: item.id in names or str(item.contest) in names, left_out="not in the list")
+        chosen = subset.where(lambda item: item.id in names or str(item.contest) in names, left_out="not in the list")
+        if not chosen.items:
+            raise BadData(f"The list names no item of {_named(self.folds)}.", hint="Name some, or ask for all folds.")
+        return chosen
 
     def picture(self, contest: int) -> Image | None:
         """The cartoon of a contest; None if the data have none."""

@@ -90,27 +90,39 @@ def over_folds(scorer: Scorer, folds: Sequence[int], *names: str, count: int = F
 
 
 def joined_over_folds(
-    scorer: Scorer, answers: Mapping[int, Sequence[SampleResult]], *names: str
+    scorers: Sequence[Scorer], answers: Mapping[int, Sequence[SampleResult]], *names: str
 ) -> tuple[Scorer, list[SampleResult]]:
-    """What makes figures over folds of answers that were scored fold by fold, and these answers.
+    """One scorer for all folds, and the answers of their runs with scores that it makes figures of.
 
     Args:
-        scorer: of the run of one fold.
+        scorers: of the run of each fold; a metric that one of them has is a metric of all.
         answers: by fold, from 0, with their scores.
         names: as for `over_folds`.
     """
     of_one = {note for fold in answers for note in _notes((fold,), FOLDS, "fold")}
-    own = tuple(note for note in scorer.notes if note not in of_one)
+    notes = dict.fromkeys(note for scorer in scorers for note in scorer.notes if note not in of_one)
+    metrics = {metric.name: metric for scorer in scorers for metric in scorer.metrics}
 
-    def given(_: Sample, score: Score) -> Score:
+    def as_scored(_: Sample, score: Score) -> Score:
         return score
 
-    joined = over_folds(replace(scorer, score=given, notes=own), sorted(answers), *names)
+    whole = replace(scorers[0], score=as_scored, metrics=(*metrics.values(),), notes=(*notes,))
+    joined = over_folds(whole, sorted(answers), *names)
+
+    def labelled(sample: Sample, score: Score) -> Score:
+        found = cast("Score", joined.score(sample, score))
+        if score.withheld is None:
+            return found
+        withheld = cast("Score", joined.score(sample, replace(score, values=score.withheld)))
+        return replace(found, withheld=withheld.values)
 
     def of_fold(answer: SampleResult, fold: int) -> SampleResult:
         sample = replace(answer.sample, tags={**answer.sample.tags, "fold": fold})
-        score = None if answer.score is None else cast("Score", joined.score(sample, answer.score))
-        return replace(answer, sample=sample, score=score)
+        if answer.score is not None:
+            return replace(answer, sample=sample, score=labelled(sample, answer.score))
+        # A run's folder has the reason in its notes alone.
+        lacks = answer.prediction.answered and answer.unscored is None
+        return replace(answer, sample=sample, unscored="the run of its fold says why" if lacks else answer.unscored)
 
     return joined, [of_fold(answer, fold) for fold, some in answers.items() for answer in some]
 

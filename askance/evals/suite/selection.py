@@ -63,13 +63,16 @@ class Subset(Generic[Item]):
             seed: of the folds, for the note.
 
         Raises:
-            UsageError: no item is in it.
+            BadData: no item is in it.
         """
         if fold is None:
             return self
         items = tuple(item for item in self.items if folds(item) == fold)
         if not items:
-            raise UsageError(f"There is no image in fold {fold}.", hint=f"Folds are 0 to {FOLDS - 1}.")
+            raise BadData(
+                f"There is no image in fold {fold}.",
+                hint=f"Folds are 0 to {FOLDS - 1}, and a list has to name an image of the fold.",
+            )
         note = f"the {len(items):,} test images of fold {fold} of {FOLDS}, seed {seed}"
         return replace(self, items=items, notes=(*self.notes, note))
 

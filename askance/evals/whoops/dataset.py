@@ -40,6 +40,8 @@ class Whoops:
     source: WhoopsRows
     entries: tuple[WeirdImage, ...]
     """In the order of the list of ids if there is one, else of the file."""
+    known: tuple[str, ...]
+    """Ids of all images of the folder, listed or not."""
     listed: bool = False
     """Whether the images were chosen by a list of ids."""
 
@@ -73,7 +75,13 @@ class Whoops:
         if not by_id:
             raise BadData(f"{str(source.files[0])!r} has no row that can be used.", hint="Fetch it again.")
         chosen = by_id if ids is None else _listed(ids, by_id)
-        return cls(folder=Path(folder), source=source, entries=tuple(chosen.values()), listed=ids is not None)
+        return cls(
+            folder=Path(folder),
+            source=source,
+            entries=tuple(chosen.values()),
+            known=tuple(by_id),
+            listed=ids is not None,
+        )
 
     @property
     def layout(self) -> Layout:

@@ -73,20 +73,29 @@ class Identify(WeirdTask):
         """
         pairs = self.askable
         if self.fold is not None:
-            places = fold_of([pair.id for pair in pairs], seed=self.seed)
+            places = fold_of([pair.id for pair in self.known], seed=self.seed)
             pairs = tuple(pair for pair in pairs if places[pair.id] == self.fold)
         return pairs[: self.limit]
+
+    @cached_property
+    def known(self) -> tuple[Pair, ...]:
+        """The pairs of the folder, listed or not.
+
+        Raises:
+            BadData: they cannot be read.
+        """
+        entries = {entry.id: entry for entry in Whoops.open(self.data).entries} if has_rows(self.data) else {}
+        inner = self.data / PAIRS
+        return read_pairs(self.pairs or (inner if inner.is_dir() else self.data), entries)
 
     @cached_property
     def askable(self) -> tuple[Pair, ...]:
         """The pairs of all folds.
 
         Raises:
-            BadData: they cannot be read, or a listed one is missing.
+            BadData: as `known`, or a listed one is missing.
         """
-        entries = {entry.id: entry for entry in Whoops.open(self.data).entries} if has_rows(self.data) else {}
-        inner = self.data / PAIRS
-        pairs = read_pairs(self.pairs or (inner if inner.is_dir() else self.data), entries)
+        pairs = self.known
         if self.ids is not None:
             wanted = read_names(self.ids) if isinstance(self.ids, Path) else self.ids
             unknown = [name for name in wanted if name not in {pair.id for pair in pairs}]

@@ -189,8 +189,7 @@ class WhoopsTask(WeirdTask):
         """The images that the task is run on.
 
         Raises:
-            BadData: none is left, or as `Whoops`.
-            UsageError: the fold has no image.
+            BadData: none is left, the fold has none, or as `Whoops`.
         """
         in_fold = self.askable.in_fold(self.fold, lambda entry: self.folds.get(entry.id), seed=self.seed)
         return in_fold.first(self.limit)
@@ -217,9 +216,12 @@ class WhoopsTask(WeirdTask):
 
     @cached_property
     def folds(self) -> Mapping[str, int]:
-        """By id, the fold in whose test set an image is; empty if there are too few images for folds."""
-        names = [entry.id for entry in self.dataset.entries]
-        return fold_of(names, seed=self.seed) if len(names) >= FOLDS and not self.dataset.listed else {}
+        """By id, the fold in whose test set an image is, of all images of the folder.
+
+        Empty if there are too few for folds, or if images are listed and no fold is asked for.
+        """
+        known, whole = self.dataset.known, self.fold is not None or not self.dataset.listed
+        return fold_of(known, seed=self.seed) if whole and len(known) >= FOLDS else {}
 
     @override
     def _categories(self) -> Sequence[str]:

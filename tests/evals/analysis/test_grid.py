@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from typing_extensions import override
 
 from askance.errors import UsageError
-from askance.evals import Figure, Sample
+from askance.evals import Figure, Sample, Scorer
 from askance.evals.analysis.grid import Grid, GridRunner, grid_tables, read_grid
+from askance.evals.run_tables import table_of_runs
 from askance.models import Engine, ScriptedModel, get_model
 from askance.prompts import PromptLibrary
 from askance.replay import MemoryStore
@@ -259,6 +261,55 @@ async def test_a_model_for_each_fold_is_a_run_for_each_and_a_figure_over_them(tm
     assert grid_tables(again) == grid_tables(result)
 
 
+async def test_rows_of_folds_are_told_apart_by_row_and_column(tmp_path: Path) -> None:
+    data, engine = write_pictures(tmp_path / "pictures", count=8), Engine(records=MemoryStore())
+    text = FOLDS.replace("{accuracy: accuracy}", "{all: accuracy, seven: {metric: accuracy, options: {count: 7}}}")
+    text = text.replace("{label: one fold, vlm: Tuned, fold: 3}", "{label: tuned, vlm: Tuned, fold: each, count: 8}")
+    grid = read_grid(written(tmp_path, text)).with_models({"Tuned": "two-{fold}"})
+    runner = GridRunner(grid, out=tmp_path / "out", engine=engine, find=lambda _: Folded, options={"data": data})
+    runner.models |= {f"two-{fold}": chooser(1 + fold % 3, engine) for fold in range(5)}
+
+    names = [row[0] for row in table_of_runs((await runner.run()).runs_of("first")).rows]
+
+    assert names == ["tuned, all, first, row 1", "tuned, seven", "tuned, all, first, row 2"]
+
+
+async def test_only_rows_of_folds_are_scored_again_and_every_scorer_is_closed(tmp_path: Path) -> None:
+    data, engine = write_pictures(tmp_path / "pictures"), Engine(records=MemoryStore())
+    closed: list[int | None] = []
+
+    class Closes:
+        def __init__(self, fold: int | None) -> None:
+            self.fold = fold
+
+        async def aclose(self) -> None:
+            closed.append(self.fold)
+
+    class Closing(Folded):
+        name = "tests/closing"
+
+        @override
+        def scorer(self) -> Scorer:
+            return replace(super().scorer(), closing=(Closes(self.fold),))
+
+    text = FOLDS.replace("{label: one fold, vlm: Tuned, fold: 3}", "{label: one, vlm: One}")
+    grid = read_grid(written(tmp_path, text)).with_models({"Tuned": "two-{fold}"})
+    runner = GridRunner(grid, out=tmp_path / "out", engine=engine, find=lambda _: Closing, options={"data": data})
+    runner.models |= {name: chooser(1, engine) for name in ("one", *(f"two-{fold}" for fold in range(5)))}
+
+    assert (await runner.run()).whole
+    assert closed == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, None]
+
+
+def test_a_row_of_folds_needs_a_model() -> None:
+    rows = [{"label": "guess", "fold": "each", "random": True}]
+    table = {"title": "x", "task": "tests/folded", "columns": {"accuracy": "accuracy"}, "rows": rows}
+    grid = Grid.model_validate({"tables": {"first": table}})
+
+    with pytest.raises(UsageError, match=r"^The row 'guess' needs a model for each fold, and it names no model\."):
+        grid.runs_behind(next(grid.cells))
+
+
 async def test_one_model_for_all_folds_and_a_missing_one_are_refused(tmp_path: Path) -> None:
     data, engine = write_pictures(tmp_path / "pictures"), Engine(records=MemoryStore())
     grid = read_grid(written(tmp_path, FOLDS))
@@ -267,7 +318,9 @@ async def test_one_model_for_all_folds_and_a_missing_one_are_refused(tmp_path: P
         given = grid.with_models({"Tuned": spec})
         return GridRunner(given, out=tmp_path / "out", engine=engine, find=lambda _: Folded, options={"data": data})
 
-    with pytest.raises(UsageError, match=r"The row 'tuned' of the grid is of a model for each fold .* 'hf:w' is one"):
+    with pytest.raises(
+        UsageError, match=r"^The row 'tuned' needs a model for each fold, and 'hf:w' is one model for all"
+    ):
         await runner("hf:w").run()
     with pytest.raises(UsageError, match=r"The row 'tuned, fold 0' of the grid: There is no model 'hf:w/fold-0' on"):
         await runner("hf:w/fold-{fold}").run()

@@ -398,6 +398,23 @@ def test_what_cannot_be_asked_is_refused(data: Path, asked: Asked, options: dict
     assert caught.value.hint
 
 
+def test_a_list_may_name_items_of_other_folds(data: Path, asked: Asked) -> None:
+    whole = CartoonMatching(data=data, vlm=asked.model)
+    fold = {item.contest: item.fold for item in whole.subset.items}
+    listed = [str(contest) for contest in CONTESTS[:2]]
+
+    for contest in CONTESTS[:2]:
+        task = CartoonMatching(data=data, vlm=asked.model, ids=listed, fold=fold[contest])
+        assert {sample.tags["contest"] for sample in task.samples()} == {
+            each for each in CONTESTS[:2] if fold[each] == fold[contest]
+        }
+    other = next(number for number in range(5) if number not in {fold[contest] for contest in CONTESTS[:2]})
+    with pytest.raises(BadData, match=f"The list names no item of the test part of fold {other}"):
+        CartoonMatching(data=data, vlm=asked.model, ids=listed, fold=other).samples()
+    with pytest.raises(BadData, match=r"1 of 3 names in the list are those of no item, such as 'nobody'"):
+        CartoonMatching(data=data, vlm=asked.model, ids=[*listed, "nobody"], fold=other).samples()
+
+
 def test_items_without_a_description_are_left_out_and_said(tmp_path: Path, asked: Asked) -> None:
     data = cartoons.from_pixels(tmp_path / "data")
     with pytest.raises(BadData, match="can be asked in the context 'description'"):

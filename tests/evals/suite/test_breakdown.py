@@ -17,8 +17,10 @@ from askance.evals.analysis.rescore import rescore
 from askance.evals.report.run_part import part_of
 from askance.evals.run_tables import table_of_runs
 from askance.evals.sample import Prediction, SampleResult
-from askance.evals.scorer import figures_of
+from askance.evals.scorer import figures_of, notes_on, right_or_wrong
+from askance.evals.scorer import scored as scored_answer
 from askance.evals.suite import by_tag, folds_of, over_folds
+from askance.evals.suite.breakdown import joined_over_folds
 from askance.evals.suite.option_orders import PairMetric, both_right
 
 FOLDS = range(5)
@@ -409,3 +411,60 @@ def test_of_metrics_that_are_not_named_a_mean_stands_alone_and_what_has_no_bette
     assert names[:5] == ["accuracy", "by sums", "spread", "said", "accuracy, pooled"]
     assert names[5:] == [f"accuracy: fold {fold}" for fold in FOLDS]
     assert scorer.metrics[3] is said
+
+
+# --- runs of single folds, joined ---
+
+
+def test_withheld_answers_are_ranked_in_joined_folds_as_in_one_run() -> None:
+    plain, whole = right_or_wrong(), over_folds(right_or_wrong(), FOLDS)
+
+    def answers(scorer: Scorer, folds: Sequence[int] = FOLDS) -> list[SampleResult]:
+        """Twenty samples, of which every fourth is withheld."""
+        return [
+            asyncio.run(scored_answer(SampleResult(sample=sample, epoch=0, prediction=prediction), scorer))
+            for number in range(20)
+            if number % 5 in folds
+            for sample in [Sample(id=f"{number:02}", target=1, tags={"fold": number % 5})]
+            for prediction in [
+                Prediction(
+                    outcome="answered",
+                    value=1 if number % 3 else 2,
+                    abstained=number % 4 == 0,
+                    confidence=0.3 + 0.03 * number,
+                )
+            ]
+        ]
+
+    joined, of_all = joined_over_folds([plain] * 5, {fold: answers(plain, [fold]) for fold in FOLDS})
+
+    found = figures_of(of_all, joined)
+    assert found == figures_of(answers(whole), whole)
+    assert {each.metric: each.samples for each in found}["risk-coverage area"] == 20
+
+
+def test_joined_folds_have_the_metrics_and_notes_of_each() -> None:
+    scorers = [by_tag(replace(SCORER, notes=(f"note {part}",)), "part", [part], "accuracy") for part in "ab"]
+    folds = [
+        [replace(result(fold, fold, 0, True), sample=Sample(id=part, target=1, tags={"part": part}))]
+        for fold, part in enumerate("ab")
+    ]
+
+    joined, answers = joined_over_folds(
+        scorers, {fold: scored(some, scorers[fold]) for fold, some in enumerate(folds)}, "accuracy"
+    )
+
+    values = {each.metric: (each.value, each.samples) for each in figures_of(answers, joined)}
+    assert values["accuracy"] == (1.0, 2)
+    assert values["accuracy: a"] == values["accuracy: b"] == (1.0, 1)
+    assert joined.notes[:2] == ("note a", "note b")
+
+
+def test_answers_without_a_score_are_told_of_joined_folds() -> None:
+    answers = {fold: [result(fold, fold, 0, True), result(fold, fold, 1, None)] for fold in FOLDS}
+
+    joined, of_all = joined_over_folds([SCORER] * 5, answers)
+
+    assert notes_on(of_all, joined)[:1] == (
+        "5 answers have no score and count as no answer, such as that to '0-0': the run of its fold says why",
+    )

@@ -179,6 +179,19 @@ def test_a_fold_is_its_test_images(data: Path) -> None:
         Explain(data=data, vlm=model(), judge=model(), fold=5).evaluation()
 
 
+def test_a_listed_image_is_in_the_fold_that_it_has_in_all_the_data(data: Path) -> None:
+    whole = {sample.id: sample.tags["fold"] for sample in Explain(data=data, vlm=model(), judge=model()).samples()}
+    listed = IDS[1:]
+
+    for name in listed:
+        task = Explain(data=data, vlm=model(), judge=model(), ids=listed, fold=whole[name])
+        assert [sample.id for sample in task.samples()] == [name]
+        assert f"the 1 test images of fold {whole[name]} of 5, seed 0" in task.notes()
+    with pytest.raises(BadData, match=f"There is no image in fold {whole[IDS[0]]}"):
+        Explain(data=data, vlm=model(), judge=model(), ids=listed, fold=whole[IDS[0]]).samples()
+    assert not any("fold" in each.tags for each in Explain(data=data, vlm=model(), judge=model(), ids=listed).samples())
+
+
 async def test_blame_plans_and_asks_the_judge_of_its_trials(data: Path, tmp_path: Path) -> None:
     """The run describes its judge, whom nobody could ask; the one that is named judges the new answers."""
 

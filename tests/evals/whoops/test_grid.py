@@ -12,7 +12,7 @@ import pytest
 
 from askance.chat import ChatRequest, JsonObject
 from askance.errors import UsageError
-from askance.evals.analysis.grid import GridRun, GridRunner, grid_tables, read_grid
+from askance.evals.analysis.grid import Grid, GridRun, GridRunner, grid_tables, read_grid
 from askance.evals.negatives import Recipe, generate
 from askance.evals.published_figures import find_published_table
 from askance.evals.tables import FORMATS, rendered
@@ -167,6 +167,17 @@ def test_a_fine_tuned_row_has_a_model_for_each_fold_and_figures_over_them(made: 
     notes = grid_tables(made)["table-2-vqa"].notes
     assert any(note.startswith("Figures are plain means over folds (5") for note in notes)
     assert not any("not comparable" in note for note in notes)
+    assert [note for note in notes if "BLIP2 XL, fine-tuned" in note] == [
+        "'BLIP2 XL, fine-tuned' is 5 runs, each of a fold and its model",
+        "Each run of 'BLIP2 XL, fine-tuned': 2 questions",
+        "Each run of 'BLIP2 XL, fine-tuned': 5 images of 5",
+    ]
+    assert "2 questions" not in notes
+    assert not any("test images of fold" in note for note in notes)
+    categories = [figure.metric for figure in joined.figures if figure.metric.startswith("exact match: ")]
+    assert sorted(each for each in categories if "fold" not in each) == sorted(
+        f"exact match: {name}" for name in {*files.CATEGORIES}
+    )
 
 
 def test_published_figures_stand_beside_and_every_form_is_written(made: GridRun) -> None:
@@ -198,3 +209,25 @@ def test_hard_negatives_are_looked_for_in_the_data(made: GridRun, tmp_path: Path
 
     with pytest.raises(UsageError, match="Hard negatives are not part of the data set"):
         find_task("whoops/explain-choice")(data=files.first_release(tmp_path / "weird"), vlm="demo", negatives="hard")
+
+
+async def test_a_list_and_a_limit_hold_for_each_fold_of_a_fine_tuned_row(tmp_path: Path) -> None:
+    data, ids, engine = files.first_release(tmp_path / "weird"), tmp_path / "ids.txt", Engine(records=MemoryStore())
+    ids.write_text("\n".join(files.IDS), encoding="utf-8")
+    row = {"label": "tuned", "vlm": "T", "context": "I", "fold": "each"}
+    columns = {"a": "strict match"}
+    table = {"title": "Questions", "task": "whoops/vqa", "columns": columns, "rows": [row]}
+    grid = Grid.model_validate({"models": {"T": "T/{fold}"}, "tables": {"vqa": table}})
+    options = {"data": data, "ids": ids, "limit": 1}
+    runner = GridRunner(grid, out=tmp_path / "runs", engine=engine, find=find_task, options=options)
+    runner.models |= {f"T/{fold}": scripted(f"T/{fold}", engine) for fold in range(5)}
+
+    (run,) = (made := await runner.run()).runs_of("vqa")
+
+    assert sorted({answer.sample.group for answer in run.answers}) == sorted(files.IDS)
+    assert grid_tables(made)["vqa"].rows[0][:3] == ("tuned", 10, 10)
+    assert run.data_notes == (
+        "'tuned' is 5 runs, each of a fold and its model; the limit of 1 is that of each run",
+        "Each run of 'tuned': 2 questions",
+        "Each run of 'tuned': 5 listed images of 5",
+    )

@@ -121,6 +121,9 @@ def test_folds_split_whole_pairs_and_hold_each_once(tmp_path: Path) -> None:
         sample.id for sample in Identify(data=data, vlm=model()).samples()
     )
     assert all(len({name.partition("#")[0] for name in part}) == 1 for part in parts)
+    listed = [name.partition("#")[0] for part in parts[1:3] for name in part[:1]]
+    task = Identify(data=data, vlm=model(), ids=listed, fold=1)
+    assert [sample.id for sample in task.samples()] == parts[1]
     with pytest.raises(UsageError, match=r"cannot be 5\. It takes a whole number from 0 to 4\."):
         Identify(data=data, vlm=model(), fold=5).evaluation()
 
