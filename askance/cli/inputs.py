@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import glob
 import json
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -18,7 +17,7 @@ from askance import data_table
 from askance.amounts import first_few
 from askance.documents import parse_yaml
 from askance.errors import BadData, BadImage, BadOptions, UsageError
-from askance.evals.listed_picture import ListedPicture
+from askance.evals.listed_picture import ListedPicture, each_once
 from askance.images import SUFFIXES
 from askance.registry import near_file
 
@@ -155,27 +154,8 @@ class PictureFinder:
         return (picture for picture in self._once() if picture.name in chosen)
 
     def _once(self) -> Iterator[ListedPicture]:
-        """Every picture that is named, the first time that it is.
-
-        Raises:
-            BadOptions: it is named with different options.
-        """
-        seen: dict[str, Options | None] = {}
-        asked: Counter[str] = Counter()
-        for name in self.named:
-            for picture in self._named(name):
-                if picture.question:
-                    asked[picture.name] += 1
-                    times = asked[picture.name]
-                    yield replace(picture, name=f"{picture.name}#{times}") if times > 1 else picture
-                elif picture.name not in seen:
-                    seen[picture.name] = picture.options
-                    yield picture
-                elif seen[picture.name] != picture.options:
-                    raise BadOptions(
-                        f"The picture {picture.name!r} stands twice in {name!r}, with different options.",
-                        hint="Give each picture one row.",
-                    )
+        """Every picture that is named, the first time that it is; see `each_once`."""
+        return each_once(picture for name in self.named for picture in self._named(name))
 
     def _named(self, name: str) -> Iterator[ListedPicture]:
         if name in self._tables:

@@ -59,8 +59,8 @@ _COMMANDS: Mapping[str, str] = {
 }
 """Module and name of every command, or group of commands, in the order in which help lists them."""
 
-_LOOK_AT_WHAT_IS_RUN = ("run", "eval")
-"""Commands that load LangChain where code of the user's may compose with it; all others leave it out."""
+_MAY_LOAD_LANGCHAIN = ("run", "eval")
+"""Commands that load LangChain where they run code of the user's, which may compose with it; others leave it out."""
 
 
 def _version(wanted: bool) -> None:
@@ -131,7 +131,7 @@ def _run_command(arguments: list[str] | None, process: Process) -> int:
     try:
         print_warnings()
         words = sys.argv[1:] if arguments is None else arguments
-        if words and words[0] not in _LOOK_AT_WHAT_IS_RUN:
+        if words and words[0] not in _MAY_LOAD_LANGCHAIN:
             process.without_langchain()
         command = command_line(words)
         with whole_words() if os.environ.get("_ASKANCE_COMPLETE") == "complete_bash" else nullcontext():

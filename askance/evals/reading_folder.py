@@ -75,7 +75,8 @@ def open_folder(
         chain: reads the pictures.
         configuration: of the run.
         pictures: those of the run; one that is not among them is looked for at the path that is its name.
-        records: a line is valid whose records are there, or in the folder; None asks for none.
+        records: hold the records of lines, beside the folder itself; a line that lacks one is read again. None checks
+            no line for its records.
 
     Raises:
         UsageError: it holds another run, or something else.

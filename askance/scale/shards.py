@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
 from glob import glob
 from hashlib import file_digest, sha256
@@ -28,6 +28,7 @@ from pydantic import TypeAdapter
 from askance import __version__
 from askance.chat import JsonObject, key_of
 from askance.errors import UsageError
+from askance.evals.listed_picture import each_once
 from askance.evals.run_configuration import difference_in_words
 from askance.evals.run_folder import writing_to
 from askance.evals.run_format import BATCHES, CALLS, SAMPLES
@@ -176,16 +177,15 @@ class ShardedCorpus:
         return self.storage.path and self.storage.path / LEDGER
 
     def rows(self, number: int) -> Iterator[ShardRow]:
-        """The pictures of a shard, in the order of the corpus; one that is named twice is given once.
-
-        Of several questions about one picture each is given; from the second on the name is `NAME#2`.
+        """The pictures of a shard, in the order of the corpus; see `each_once`.
 
         Raises:
-            UsageError: it is named with different options, or the list is damaged.
+            UsageError: one is listed with different options, or the list is damaged.
         """
+        return each_once(self._listed_rows(number))
+
+    def _listed_rows(self, number: int) -> Iterator[ShardRow]:
         name = f"{LISTS}/{_file_name(number)}"
-        seen: dict[str, Any] = {}
-        asked = Counter[str]()
         for line in (self.storage.read(name) or b"").splitlines():
             try:
                 row = _ROW.validate_python(json.loads(line))
@@ -195,18 +195,7 @@ class ShardedCorpus:
                 raise UsageError(
                     f"{name!r} of {self.storage.shown!r} is damaged.", hint="Cut the corpus anew, into another folder."
                 ) from error
-            if row.question:
-                asked[row.name] += 1
-                times = asked[row.name]
-                yield replace(row, name=f"{row.name}#{times}") if times > 1 else row
-            elif row.name not in seen:
-                seen[row.name] = row.options
-                yield row
-            elif seen[row.name] != row.options:
-                raise UsageError(
-                    f"The picture {row.name!r} is listed twice, with different options.",
-                    hint="Give each picture one row.",
-                )
+            yield row
 
     def file(self, row: ShardRow) -> Path | None:
         """The file of a picture on this disk; one that lies on object storage is fetched. None where it has none."""
@@ -225,11 +214,11 @@ class ShardedCorpus:
 
     def folder(self, number: int) -> Path:
         """The run folder of a shard on this disk."""
-        return self.disk / _name(number)
+        return self.disk / _run_folder(number)
 
     def bring(self, number: int) -> Path:
         """The run folder of a shard on this disk, fetched if more lines, or a batch, of it lie on object storage."""
-        name, folder = _name(number), self.folder(number)
+        name, folder = _run_folder(number), self.folder(number)
         samples, batches = folder / SAMPLES, folder / BATCHES
         more = self.storage.size(f"{name}/{SAMPLES}") - (samples.stat().st_size if samples.exists() else 0)
         if more > 0 or (more == 0 and not batches.exists() and self.storage.names(f"{name}/{BATCHES}")):
@@ -241,9 +230,9 @@ class ShardedCorpus:
         if self.storage.path is None:
             if self.receipt(number) is not None:
                 return False
-            self.storage.send(_name(number), self.folder(number))
+            self.storage.send(_run_folder(number), self.folder(number))
             if not (self.folder(number) / BATCHES).exists():  # they have ended
-                self.storage.remove(f"{_name(number)}/{BATCHES}")
+                self.storage.remove(f"{_run_folder(number)}/{BATCHES}")
         return True
 
     def begin(self, number: int, work: str) -> bool:
@@ -281,7 +270,7 @@ class ShardedCorpus:
         for number in self.numbers:
             if _file_name(number) not in begun:
                 continue
-            samples = f"{_name(number)}/{SAMPLES}"
+            samples = f"{_run_folder(number)}/{SAMPLES}"
             if lines := self.storage.read(samples):
                 yield number, lines.count(b"\n"), self.storage.age(samples)
 
@@ -474,6 +463,6 @@ def _file_name(number: int) -> str:
     return f"{number:05}.jsonl"
 
 
-def _name(number: int) -> str:
+def _run_folder(number: int) -> str:
     """The folder of a shard within the corpus."""
     return f"{SHARDS}/{number:05}"

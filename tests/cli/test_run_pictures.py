@@ -315,7 +315,7 @@ ROWS: dict[str, tuple[str, str]] = {
     "one": ('image,options\na.png,"[""tea""]"\n', "'t.csv', line 2: "),
     "different ones": (
         'image,options\na.png,"[""a"", ""b""]"\na.png,"[""a"", ""c""]"\n',
-        "The picture 'a.png' stands twice in 't.csv', with different options.",
+        "The picture 'a.png' is listed twice, with different options.",
     ),
 }
 
