@@ -4,8 +4,8 @@
 
 A scripted agent asks three questions about each picture and answers: four turns and three calls of a tool. The fixed
 chain is that of action-reasons, which makes seven calls as well. Both are answered once, at no cost, and then replayed
-in one process, in turn, picture after picture; the time that loading LangGraph takes is shown apart. Needs
-`pip install 'askance[agent]'`.
+in one process, in turn, picture after picture. Beside them runs LangChain's `create_agent` alone, in as many turns. The
+time that loading LangGraph takes is shown apart. Needs `pip install 'askance[agent]'`.
 """
 
 from __future__ import annotations
@@ -58,9 +58,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         pictures = made_pictures(Path(folder), given.pictures)
         agent, fixed = asyncio.run(measured(pictures, runs=given.runs))
+    bare = asyncio.run(measured_bare(given.pictures, runs=given.runs))
+    rows = {"a fixed chain of 7 calls": fixed, "an investigation of 7 calls": agent, "`create_agent` alone": bare}
     each = 1000 / given.pictures
     print("| replay | CPU for a picture, ms, median (least – most) | ratio |\n|---|---|---|")
-    for name, seconds in (("a fixed chain of 7 calls", fixed), ("an investigation of 7 calls", agent)):
+    for name, seconds in rows.items():
         middle, ratio = statistics.median(seconds), statistics.median(seconds) / statistics.median(fixed)
         print(f"| {name} | {middle * each:.1f} ({min(seconds) * each:.1f} – {max(seconds) * each:.1f}) | {ratio:.1f} |")
     print(f"\nA step takes {statistics.median(agent) * each / STEPS:.1f} ms of CPU beside the model.")
@@ -89,6 +91,18 @@ async def measured(pictures: list[Path], *, runs: int) -> tuple[list[float], lis
             if turn >= 0:
                 kept.append(time.process_time() - start)
     return found
+
+
+async def measured_bare(count: int, *, runs: int) -> list[float]:
+    """Seconds of CPU of so many runs of a graph that looks nothing up, each time."""
+    graph = import_module("bare_agent").bare_graph(calls=QUESTIONS)
+    seconds: list[float] = []
+    for _ in range(runs + 1):
+        start = time.process_time()
+        for _ in range(count):
+            await graph.ainvoke({"messages": [("user", "What is odd?")]})
+        seconds.append(time.process_time() - start)
+    return seconds[1:]
 
 
 def made(engine: Engine) -> tuple[Chain, Chain]:

@@ -58,7 +58,7 @@ OPERATIONS: Mapping[WorkKind, str] = MappingProxyType(
 """By kind of work, its operation; a run and a sample are none."""
 CHAT: Final = "chat"
 
-PROVIDERS: Mapping[str, str] = MappingProxyType({"azure": "azure.ai.openai"})
+PROVIDER_NAMES: Mapping[str, str] = MappingProxyType({"azure": "azure.ai.openai"})
 """By provider of a spec, what the conventions call it, where that differs."""
 
 FINISHES: Mapping[str, str] = MappingProxyType({"tool_calls": "tool_call"})

@@ -214,7 +214,7 @@ def _asked_of(request: ChatRequest, model: ModelId) -> JsonObject:
     sampling, form = request.sampling, request.response
     return {
         names.OPERATION: names.CHAT,
-        names.PROVIDER: names.PROVIDERS.get(model.provider, model.provider),
+        names.PROVIDER: names.PROVIDER_NAMES.get(model.provider, model.provider),
         names.REQUEST_MODEL: model.model,
         **_server(model.endpoint),
         names.TEMPERATURE: sampling.temperature,
