@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from askance.errors import AskanceError
 from askance.scale.coordinator import Coordinator
 from askance.scale.shard_worker import packed, unpacked
-from askance.scale.shards import Receipt
+from askance.scale.shards import TRIES, Receipt
 from askance.terminal import print_log
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class LocalWorkers:
 
     def receipts(self, reader: Reader, numbers: Sequence[int], *, ledger: Ledger | None) -> Generator[Receipt]:
         """See `Workers`."""
-        waiting, working, deaths = deque(numbers), dict[Connection, _Worker](), Counter[int]()
+        waiting, working, deaths = deque(numbers), dict[Connection, _Worker](), Counter[int | None]()
         coordinator = Coordinator(ledger)
         with _CoordinatorSocket(coordinator) as socket:
             content = packed(reader.asking(socket.ask))
@@ -93,18 +93,20 @@ class LocalWorkers:
                     for pipe in wait([*working]):
                         worker = working[pipe]  # pyright: ignore[reportArgumentType]
                         try:
-                            receipt: Receipt | AskanceError = worker.pipe.recv()
+                            receipt: Receipt | AskanceError | None = worker.pipe.recv()
                         except (EOFError, OSError):  # it has died
                             worker.end()
                             del working[worker.pipe]
-                            deaths[worker.number] += 1
-                            if deaths[worker.number] == reader.tries:
-                                yield Receipt(shard=worker.number, worker="", error="It ended its worker.")
+                            if (end := _end_of(worker, deaths, reader.tries)) is not None:
+                                yield end
                             else:
                                 waiting.appendleft(worker.number)
                             continue
                         if isinstance(receipt, AskanceError):
                             raise receipt
+                        if receipt is None:
+                            worker.ready, deaths[None] = True, 0
+                            continue
                         if waiting:
                             worker.give(waiting.popleft())
                         else:
@@ -115,6 +117,28 @@ class LocalWorkers:
                 for worker in working.values():
                     worker.end()
                 coordinator.close()
+
+
+def _end_of(worker: _Worker, deaths: Counter[int | None], tries: int | None) -> Receipt | None:
+    """What a worker that died means for its number: a receipt of the failure, or None where another worker begins it.
+
+    Args:
+        worker: that died.
+        deaths: of workers, by the number that they read; None has those of workers that had not begun, in a row.
+        tries: see `Reader`.
+
+    Raises:
+        AskanceError: workers end before they can begin.
+    """
+    deaths[worker.number if worker.ready else None] += 1
+    if deaths[None] == TRIES:
+        raise AskanceError(
+            f"{TRIES} workers ended before they could begin.",
+            hint="What they printed stands above; if nothing does, memory may be short. The same command goes on.",
+        )
+    if deaths[worker.number] != tries:
+        return None
+    return Receipt(shard=worker.number, worker="", error="It ended its worker.")
 
 
 class _Worker:
@@ -131,6 +155,8 @@ class _Worker:
         self._process: SpawnProcess = context.Process(target=_work, args=(theirs, content), daemon=True)
         self._process.start()
         theirs.close()  # so that its end is seen here
+        self.ready = False
+        """Whether it has its reader."""
         self.give(number)
 
     def give(self, number: int) -> None:
@@ -156,6 +182,7 @@ def _work(pipe: Connection, content: bytes) -> None:
     except AskanceError as error:
         pipe.send(error)
         return
+    pipe.send(None)
 
     def read(number: int) -> None:
         receipt = reader(number)

@@ -27,7 +27,7 @@ from typing import Any
 import pytest
 
 from askance.chains import verbalize
-from askance.errors import AuthError, ConfigError, UsageError
+from askance.errors import AskanceError, AuthError, ConfigError, UsageError
 from askance.evals import Run
 from askance.models import ScriptedModel
 from askance.replay import Budget
@@ -44,6 +44,7 @@ from askance.scale import (
     read_corpus,
     status_of,
 )
+from askance.scale.coordinator import Ask
 from tests.faults.run import CALLS, answer, asked_twice, picture, stable
 from tests.scale.corpus import Corpus, lines_of, same_answers
 from tests.scripted import OPTIONS
@@ -302,6 +303,27 @@ def test_a_chain_that_is_not_installed_on_a_worker(tmp_path: Path, monkeypatch: 
     reader = ShardReader(chain=module.tone, corpus=corpus.place)
     with pytest.raises(ConfigError, match=r"cannot be made on .*: ModuleNotFoundError: No module named 'only_here'"):
         read_corpus(corpus, reader, LocalWorkers(1))
+
+
+class Stillborn:
+    """A reader that ends the process in which it is made again."""
+
+    tries = None
+    models = ()
+
+    def asking(self, ask: Ask, /) -> Stillborn:
+        return self
+
+    def __call__(self, number: int, /) -> Receipt:
+        raise NotImplementedError
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os._exit, (1,)
+
+
+def test_workers_that_end_before_they_begin_are_not_replaced_without_end() -> None:
+    with pytest.raises(AskanceError, match="3 workers ended before they could begin"):
+        next(LocalWorkers(2).receipts(Stillborn(), range(10), ledger=None))
 
 
 def test_a_shard_that_ends_every_worker_is_left_out(tmp_path: Path) -> None:

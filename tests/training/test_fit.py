@@ -8,17 +8,22 @@ import resource
 import signal
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from askance.chat import ModelId
 from askance.errors import AskanceError, ConfigError, UsageError
 from askance.images import Image
 from askance.models.encoders.dual import DualEncoder
+from askance.models.likelihood import likelihood_of
+from askance.models.local import HFModel
 from askance.models.settings import Local
-from askance.training import Fit, FitRecipe, TrainingSet, fit, merge_adapter, plan_fit, trainer
+from askance.training import ChatExample, Fit, FitRecipe, TrainingSet, fit, merge_adapter, plan_fit, trainer
+from askance.training.chat_objective import request_of
 from askance.training.objective import Control, DrawnExamples
 from tests.training.colour_shapes import KindOfSet, make_set
 from tests.training.conftest import DrawnSet, Learner
@@ -353,6 +358,28 @@ async def test_what_the_text_only_control_saves_is_blind(drawn_set: DrawnSet, le
 
     assert all(score == scores[0][0] for score in scores[0])
     assert not all(score == scores[1][0] for score in scores[1])
+
+
+async def test_a_chat_model_of_the_text_only_control_weighs_an_answer_alike_over_all_pictures(
+    drawn_set: DrawnSet, learner: Learner, tmp_path: Path
+) -> None:
+    """It is asked as `hf:` asks, in what was saved."""
+    training = training_of("whoops-blip2", drawn_set, learner, control="text-only", epochs=1)
+    fit(training, tmp_path / "out")
+    first, *others = (each for each in training.data.examples("validation") if isinstance(each, ChatExample))
+    shown = [first, *(replace(first, images=other.images) for other in others)]
+    requests = [request_of(each, ModelId("hf", "weighed")) for each in shown]
+
+    async def weighed(folder: Path) -> list[float]:
+        model = HFModel(str(folder), local=Local(device="cpu", dtype="float32", batch=1))
+        answers = [likelihood_of(await model.likelihood(request)) for request in requests]
+        return [answer.nll for answer in answers if answer is not None]
+
+    blind, seeing = await weighed(tmp_path / "out"), await weighed(Path(training.folder.path))
+
+    assert len(blind) == len(shown) > 1
+    assert blind == [blind[0]] * len(shown)
+    assert len({*seeing}) > 1
 
 
 def test_texts_have_no_control(drawn_set: DrawnSet, learner: Learner) -> None:
