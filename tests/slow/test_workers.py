@@ -19,6 +19,7 @@ from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from multiprocessing import forkserver
 from pathlib import Path
 from secrets import token_hex
 from threading import Thread
@@ -175,6 +176,7 @@ def killed_and_resumed(endpoint: FakeEndpoint, corpus: Corpus, *, times: int) ->
 
 def test_a_worker_that_hangs_ends_itself(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """It waits for an answer that never comes; another worker begins where it stopped."""
+    getattr(forkserver, "_forkserver")._stop()  # noqa: B009  # so that workers print where this test looks
     hung, poison = list[Seen](), b64encode(picture(0).data)
 
     def reply(seen: Seen) -> Reply | str:
@@ -243,9 +245,13 @@ def test_a_machine_that_is_lost_leaves_its_shards_on_object_storage(
 
 
 def workers_of(command: int) -> list[int]:
-    found = subprocess.run(
-        ["pgrep", "-P", str(command), "-f", "spawn_main"], capture_output=True, text=True, check=True
-    )
+    """They are forked of one child of the command."""
+    (server,) = children_of(command, "-f", "forkserver")
+    return children_of(server)
+
+
+def children_of(process: int, *words: str) -> list[int]:
+    found = subprocess.run(["pgrep", "-P", str(process), *words], capture_output=True, text=True, check=True)
     return [int(pid) for pid in found.stdout.split()]
 
 
@@ -298,7 +304,7 @@ def test_a_chain_that_is_not_installed_on_a_worker(tmp_path: Path, monkeypatch: 
     """The worker does not find the module that the chain is made of."""
     corpus = Corpus(url="http://127.0.0.1:9/v1", home=tmp_path).cut()
     module = types.ModuleType("only_here")
-    exec("def tone(): ...", module.__dict__)
+    exec("def tone(): ...\ntone.models = ()", module.__dict__)
     monkeypatch.setitem(sys.modules, "only_here", module)
     reader = ShardReader(chain=module.tone, corpus=corpus.place)
     with pytest.raises(ConfigError, match=r"cannot be made on .*: ModuleNotFoundError: No module named 'only_here'"):
