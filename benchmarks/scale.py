@@ -29,9 +29,9 @@ AT_ONCE = 4
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--images", type=int, default=64, help="how many pictures")
-    parser.add_argument("--latency", type=float, default=1.0, help="seconds that the endpoint takes for an answer")
-    parser.add_argument("--runs", type=int, default=3, help="how many runs of each")
+    parser.add_argument("--images", type=int, default=256, help="how many pictures")
+    parser.add_argument("--latency", type=float, default=0.5, help="seconds that the endpoint takes for an answer")
+    parser.add_argument("--runs", type=int, default=1, help="how many runs of each")
     parser.add_argument("--ray", action="store_true", help="the workers are actors of a Ray cluster")
     given = parser.parse_args()
     taken: dict[int, list[float]] = {workers: [] for workers in WORKERS}
@@ -59,7 +59,7 @@ def read(folder: Path, url: str, out: Path, *, workers: int, ray: bool) -> None:
     words: Sequence[str] = (
         *(python(tool="askance"), "scale", "run", "action-reason", "images", "--options", "options.txt", "--quiet"),
         *("--vlm", f"openai:bench@{url}", "--concurrency", str(AT_ONCE), "--out", str(out), "--store", f"{out}-store"),
-        *("--workers", str(workers), "--shards", "32", *(["--ray"] if ray else [])),
+        *("--workers", str(workers), *(["--ray"] if ray else [])),
     )
     ended = subprocess.run(words, cwd=folder, check=False)
     if ended.returncode:

@@ -16,7 +16,7 @@ from secrets import token_bytes
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, Protocol
 
-from askance.errors import AskanceError
+from askance.errors import AskanceError, UsageError
 from askance.nodes.runnable import may_be_traced
 from askance.scale.coordinator import Coordinator
 from askance.scale.shard_worker import packed, unpacked
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from askance.scale.coordinator import Ask
 
 
-_CONTEXT = multiprocessing.get_context("forkserver")
+_FORKED = "forkserver"
 """One process without threads loads what all workers need, and they are forked of it: each begins in a tenth of the
 time, also one that replaces another."""
 
@@ -80,9 +80,14 @@ class LocalWorkers:
 
     Args:
         count: how many there are.
+
+    Raises:
+        UsageError: this system forks no processes.
     """
 
     def __init__(self, count: int) -> None:
+        if _FORKED not in multiprocessing.get_all_start_methods():
+            raise UsageError("This system forks no processes.", hint="Work without `--workers`, or take those of Ray.")
         self.count = count
 
     def receipts(self, reader: Reader, numbers: Sequence[int], *, ledger: Ledger | None) -> Generator[Receipt]:
@@ -91,7 +96,7 @@ class LocalWorkers:
         coordinator = Coordinator(ledger)
         with _CoordinatorSocket(coordinator) as socket:
             content = packed(reader.asking(socket.ask))
-            _CONTEXT.set_forkserver_preload(_loaded_once(reader))
+            multiprocessing.get_context(_FORKED).set_forkserver_preload(_loaded_once(reader))
             try:
                 while waiting or working:
                     while waiting and len(working) < self.count:
@@ -164,9 +169,10 @@ class _Worker:
     """
 
     def __init__(self, content: bytes, number: int) -> None:
-        self.pipe, theirs = _CONTEXT.Pipe()
+        context = multiprocessing.get_context(_FORKED)
+        self.pipe, theirs = context.Pipe()
         args = (theirs, content, {**os.environ})
-        self._process: ForkServerProcess = _CONTEXT.Process(target=_work, args=args, daemon=True)
+        self._process: ForkServerProcess = context.Process(target=_work, args=args, daemon=True)
         self._process.start()
         theirs.close()  # so that its end is seen here
         self.ready = False

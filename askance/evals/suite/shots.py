@@ -29,7 +29,7 @@ import asyncio
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import cycle, islice
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, cast
 
@@ -145,6 +145,7 @@ class ShotScreen:
         return "the same description" if text and text == plain_words(row.text) else None
 
 
+@lru_cache(maxsize=4096)
 def plain_words(text: str) -> str:
     """A text as it is looked for in others: its words as a reader sees them.
 
