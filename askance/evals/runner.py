@@ -214,6 +214,7 @@ def run_job(
         counts=partial(_counting, task, engine),
         models=solver.models,
         engine=engine,
+        unit="sample",
     )
 
 

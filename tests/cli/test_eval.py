@@ -261,7 +261,7 @@ def test_a_plan_asks_nothing_and_leaves_nothing(
     done = askance("eval", "run", "posters.yaml", "--vlm", vlm, "--plan", "--epochs", "2")
 
     assert (done.code, done.err, endpoint.requests) == (0, "", [])
-    assert done.out.startswith("6 images, 6 calls: 0 on record, 6 to be made.\n")
+    assert done.out.startswith("6 samples, 6 calls: 0 on record, 6 to be made.\n")
     assert sorted(own_place.rglob("*")) == before
 
 
@@ -272,7 +272,7 @@ def test_a_plan_names_pictures_that_are_not_there(askance: Command, vlm: str, en
     done, as_json = askance(*command), askance(*command, "--json")
 
     assert (done.code, as_json.code, endpoint.requests) == (1, 1, [])
-    assert "· 1 image cannot be used: The picture 'ads/b.png' does not exist. Mend the path." in done.out
+    assert "· 1 sample cannot be used: The picture 'ads/b.png' does not exist. Mend the path." in done.out
     assert as_json.lines[0]["troubles"] == ["The picture 'ads/b.png' does not exist. Mend the path."]
 
 
@@ -295,7 +295,7 @@ def test_a_budget_leaves_samples_and_a_larger_one_goes_on(askance: Command, endp
 
     assert (first.code, made, first.lines[0]["left"], first.lines[0]["samples"]) == (1, 2, 1, 2)
     assert "Of the budget of 2 calls, 2 calls spent.\n" in first.err
-    assert "The next call might have passed the budget. Left: 1 image, 1 call" in first.err
+    assert "The next call might have passed the budget. Left: 1 sample, 1 call" in first.err
     assert (more.code, more.lines[0]["left"], figures(more)) == (0, 0, {"accuracy": 2 / 3})
     assert "Of the budget of 9 calls, 3 calls spent.\n" in more.err
     assert [path.name for path in Path("run").glob("budget*")] == ["budget.db"]

@@ -108,7 +108,7 @@ def test_the_judges_of_a_grid_are_planned(askance: Command, endpoint: FakeEndpoi
     assert asked == 0
     assert judge_line(before) == ("0", "50")
     assert judge_line(after) == ("20", "30")
-    assert "5 images, 60 calls: 24 on record, 36 to be made." in after
+    assert "5 samples, 60 calls: 24 on record, 36 to be made." in after
 
 
 def judge_line(plan: str) -> tuple[str, ...]:
