@@ -54,8 +54,11 @@ GROUPS = {
     "training": Group(
         about="training sets, learnt by TRL alone; every recipe on tiny models, killed and gone on with", cap=390
     ),
-    "postgres": Group(about="records in a database that workers share", cap=170),
-    "workers": Group(about="a corpus that workers read: processes, actors of Ray, object storage", cap=390),
+    "workers": Group(
+        about="a corpus that workers read, and records that they share: processes, Ray, object storage, a database",
+        cap=390,
+        words=ON_EVERY_CORE,
+    ),
     "vllm": Group(about="`vllm:` models: a server of its own, at an address, in process", cap=760, words=ON_EVERY_CORE),
 }
 """In the order in which they run."""

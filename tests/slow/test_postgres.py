@@ -31,7 +31,7 @@ from tests.processes import kill
 from tests.servers import FakeEndpoint, JsonObject
 from tests.slow.postgres_server import PASSWORD, PostgresServer, serving
 
-pytestmark = pytest.mark.slow(group="postgres")
+pytestmark = pytest.mark.slow(group="workers")
 
 AT_ONCE = 4
 MODEL = ModelId("openai", "fake-model")

@@ -352,6 +352,10 @@ def test_a_shard_that_ends_every_worker_is_left_out(tmp_path: Path) -> None:
 # ---- Ray -------------------------------------------------------------------------------------------------------------
 
 
+ON_ONE_CLUSTER = pytest.mark.xdist_group("ray")
+"""The tests of Ray begin one cluster, beside those of processes."""
+
+
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
     """A cluster on this machine, which the workers of all tests below are actors of."""
@@ -369,6 +373,7 @@ def actors(name: str) -> list[int]:
     return [int(pid) for pid in found.stdout.split()]
 
 
+@ON_ONE_CLUSTER
 def test_the_ports_of_ray_are_at_the_loopback(cluster: Any) -> None:
     files = [Path("/proc/net") / name for name in ("tcp", "tcp6")]
     table = [line.split() for file in files for line in file.read_text(encoding="ascii").splitlines()[1:]]
@@ -381,6 +386,7 @@ def test_the_ports_of_ray_are_at_the_loopback(cluster: Any) -> None:
                 assert listening.get(inode, "0100007F:0").partition(":")[0] in loopback
 
 
+@ON_ONE_CLUSTER
 def test_workers_of_ray_that_die_stop_or_lose_the_database(
     cluster: Any, endpoint: FakeEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -415,6 +421,7 @@ def test_workers_of_ray_that_die_stop_or_lose_the_database(
     assert same_answers(tmp_path / "merged", corpus.alone())
 
 
+@ON_ONE_CLUSTER
 def test_a_coordinator_that_is_killed_begins_again(cluster: Any, endpoint: FakeEndpoint, tmp_path: Path) -> None:
     """The actor that holds budget and pace dies in mid-work; the budget holds, and the work goes on."""
     corpus = Corpus(url=endpoint.url, home=tmp_path, budget=Budget(calls=60), rpm=1200.0)
@@ -435,6 +442,7 @@ def test_a_coordinator_that_is_killed_begins_again(cluster: Any, endpoint: FakeE
     assert asked_twice(endpoint) == 0
 
 
+@ON_ONE_CLUSTER
 def test_the_data_set_of_another_pipeline(cluster: Any, endpoint: FakeEndpoint, tmp_path: Path) -> None:
     """Paths with options, and pixels as Ray reads them, as a stage of somebody's own."""
     corpus = Corpus(url=endpoint.url, home=tmp_path, pictures=6)
