@@ -52,7 +52,7 @@ GROUPS = {
         about="indexes of texts: by the command, at their largest, in three stores", cap=440, words=ON_EVERY_CORE
     ),
     "training": Group(
-        about="training sets, learnt by TRL alone; every recipe on tiny models, killed and gone on with", cap=390
+        about="training sets, learnt by TRL alone; every recipe on tiny models, killed and gone on with", cap=330
     ),
     "workers": Group(
         about="a corpus that workers read, and records that they share: processes, Ray, object storage, a database",

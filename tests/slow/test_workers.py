@@ -194,6 +194,7 @@ def test_a_worker_that_hangs_ends_itself(tmp_path: Path, capfd: pytest.CaptureFi
     assert "has read no picture for 10 s, and ends." in capfd.readouterr().err
 
 
+@pytest.mark.xdist_group("storage")
 def test_a_machine_that_is_lost_leaves_its_shards_on_object_storage(
     endpoint: FakeEndpoint, tmp_path: Path, storage_python: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
