@@ -153,7 +153,8 @@ def _end_of(worker: _Worker, deaths: Counter[int | None], tries: int | None) -> 
     if deaths[None] == TRIES:
         raise AskanceError(
             f"{TRIES} workers ended before they could begin.",
-            hint="What they printed stands above; if nothing does, memory may be short. The same command goes on.",
+            hint="What they printed stands above; if nothing does, memory may be short. A script of yours has to keep "
+            'its work below `if __name__ == "__main__":`, as workers load it, too.',
         )
     if deaths[worker.number] != tries:
         return None

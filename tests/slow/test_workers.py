@@ -333,6 +333,12 @@ def test_workers_that_end_before_they_begin_are_not_replaced_without_end() -> No
         next(LocalWorkers(2).receipts(Stillborn(), range(10), ledger=None))
 
 
+def test_workers_are_forked_of_a_process_with_one_thread() -> None:
+    modules = ("askance.nodes.bare_process", "askance.scale.shard_worker", "openai")
+    code = f"import {', '.join(modules)}, os\nprint(len(os.listdir('/proc/self/task')))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout == b"1\n"
+
+
 def test_a_shard_that_ends_every_worker_is_left_out(tmp_path: Path) -> None:
     """Its picture ends the process, as one may that a library cannot bear; the other shard is read."""
     poison = b64encode(picture(0).data)
