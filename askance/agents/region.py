@@ -67,20 +67,19 @@ _BETWEEN = (
     r"|rectangular|bounding|tinted|shaded|colou?red|filled|outlined|highlighted|marked|bordered)[\s,-]+){0,3}"
 )
 """What may stand between a colour and what has it, and between a mark and its kind."""
-_MARK = re.compile(
+_MARK = (
     rf"\b{_TINT}(?:ish)?{_BETWEEN}(?:{_SHAPE}|{_PLACE})\b"
     rf"|\bgreen{_BETWEEN}(?:rectang\w+|outlines?|frame|{_BORDER}|bounding box(?:es)?)\b"
     rf"|\b(?:{_TINT}|green)-(?:outlined|tinted|bordered|highlighted)\b"
     rf"|\b(?:outlined|tinted|marked|highlighted|shaded|bordered|framed) in (?:bright |light |see-through )?"
     rf"(?:{_TINT}|green)\b"
-    rf"|\b(?:bounding|highlighted|outlined|marked|tinted){_BETWEEN}(?:{_SHAPE}|{_PLACE}|parts?)\b",
-    re.IGNORECASE,
+    rf"|\b(?:bounding|highlighted|outlined|marked|tinted){_BETWEEN}(?:{_SHAPE}|{_PLACE}|parts?)\b"
 )
 
 
 def speaks_of_mark(text: str) -> bool:
     """Whether a text describes how a region is marked, such as "a pink rectangle", as if that were in the picture."""
-    return _MARK.search(text) is not None
+    return re.search(_MARK, text, re.IGNORECASE) is not None
 
 
 class RegionSubject(Subject):

@@ -18,7 +18,7 @@ DECLARED = "\ue000"
 _UNSPACED = r"\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 """Thai, Japanese, Chinese and Korean: a word may follow another without a blank, so that each sign is one."""
 _LETTER = rf"[^\W_{_UNSPACED}\u2460-\u2473]"
-_WORD = re.compile(
+_WORD = (
     r"\d+(?:[.:/^]\d+)*[ ]?%|\d+(?:[.:/^]\d+)+"  # 90%, 24/7: no number of an option
     rf"|[^\W\d_{_UNSPACED}](?:[.=#]{_LETTER}+|#)+"  # U.S.A, x=3, C#: no letter of an option
     rf"|{_LETTER}+(?:(?:['&+/]|(?<!\d)-|-(?!\d)){_LETTER}+)*"  # it's, best-fitting, A+B; 3-5 is a range
@@ -46,7 +46,7 @@ def words_of(text: str) -> tuple[Word, ...]:
     end = 0
     text = unicodedata.normalize("NFC", f"\n{text}")
     text = text if text.isascii() else "".join(sign for sign in text if unicodedata.category(sign)[0] != "M")
-    for word in _WORD.finditer(text):
+    for word in re.finditer(_WORD, text):  # compiled with the first text
         found.append(
             Word(unicodedata.normalize("NFKC", word[0]).lower(), _signs(text[end : word.start()]), word[0][0].isupper())
         )
