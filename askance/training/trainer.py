@@ -114,13 +114,15 @@ def learn(
         BadData, BadImage, UsageError: an example cannot be used.
     """
     checkpoint = None if lesson.steps else _last_checkpoint(lesson.folder)
-    begun = _trim_log(lesson, 0 if checkpoint is None else _step_of(checkpoint))
+    begun = _trim_log(lesson, -1 if checkpoint is None else _step_of(checkpoint))
     watch = _Watch(lesson=lesson, before=begun, on_progress=on_progress)
     transformers = objective.runtime.transformers
     with _quiet(transformers), no_space("a checkpoint", lesson.folder, partial(last_words, lesson)):
         trainer = _trainer(objective, lesson, watch)
         # It would print what the log holds.
         trainer.remove_callback(transformers.trainer_callback.PrinterCallback)
+        if checkpoint is None and lesson.validation and not lesson.steps:
+            trainer.evaluate()  # what the base knows, at step 0 of the log
         trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
     state = trainer.state
     validation = tuple(_validations(state.log_history, lesson.recipe.fields))

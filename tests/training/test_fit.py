@@ -66,9 +66,12 @@ def weights_in(folder: Path) -> dict[str, Any]:
     return dict(import_module("safetensors.torch").load_file(file))
 
 
+def log_in(out: Path) -> list[dict[str, Any]]:
+    return [*map(json.loads, (out / "log.jsonl").read_text(encoding="utf-8").splitlines())]
+
+
 def losses_in(out: Path) -> list[float]:
-    lines = map(json.loads, (out / "log.jsonl").read_text(encoding="utf-8").splitlines())
-    return [line["loss"] for line in lines if "loss" in line]
+    return [line["loss"] for line in log_in(out) if "loss" in line]
 
 
 @pytest.mark.parametrize("recipe", CASES)
@@ -143,6 +146,8 @@ def test_each_rate_begins_anew_and_validation_chooses(drawn_set: DrawnSet, learn
     assert several["rates"][1]["validation"] == single["rates"][0]["validation"]
     assert several["selected"] == single["selected"]
     assert several["result"] == single["result"]
+    base, again = (line["validation"]["loss"] for line in log_in(tmp_path / "several") if line["step"] == 0)
+    assert base == again > several["rates"][1]["validation"][0]["loss"]
 
 
 def test_the_rate_rises_and_is_cut_wherever_validation_has_not_gained(
