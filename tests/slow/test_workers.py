@@ -333,6 +333,13 @@ def test_workers_that_end_before_they_begin_are_not_replaced_without_end() -> No
         next(LocalWorkers(2).receipts(Stillborn(), range(10), ledger=None))
 
 
+def test_a_system_without_forks_has_no_workers_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(multiprocessing, "get_all_start_methods", lambda: ["spawn"])
+    with pytest.raises(UsageError, match="This system forks no processes") as caught:
+        LocalWorkers(2)
+    assert "Ray" in str(caught.value.hint)
+
+
 def test_workers_are_forked_of_a_process_with_one_thread() -> None:
     modules = ("askance.nodes.bare_process", "askance.scale.shard_worker", "openai")
     code = f"import {', '.join(modules)}, os\nprint(len(os.listdir('/proc/self/task')))"
