@@ -322,7 +322,7 @@ class Stillborn:
         return self
 
     def __call__(self, number: int, /) -> Receipt:
-        raise NotImplementedError
+        return Receipt(shard=number, worker="")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return os._exit, (1,)
