@@ -35,10 +35,10 @@ class Group:
 
 ON_EVERY_CORE = ("-n", "auto", "--maxprocesses", "8", "--dist", "loadgroup")
 GROUPS = {
-    "pages": Group(about="reports in a real browser, before axe", cap=390, words=ON_EVERY_CORE),
+    "pages": Group(about="reports in a real browser, before axe", cap=420, words=ON_EVERY_CORE),
     "properties": Group(
         about="every property of hypothesis, 100 examples each; figures beside reference packages",
-        cap=120,
+        cap=160,
         words=("--hypothesis-profile", "many", *ON_EVERY_CORE),
     ),
     "wheel": Group(about="what users install: the wheel, exports, notebooks, Label Studio, OCR", cap=300),
