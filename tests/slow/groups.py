@@ -56,8 +56,7 @@ GROUPS = {
     ),
     "workers": Group(
         about="a corpus that workers read, and records that they share: processes, Ray, object storage, a database",
-        cap=390,
-        words=ON_EVERY_CORE,
+        cap=540,
     ),
     "vllm": Group(about="`vllm:` models: a server of its own, at an address, in process", cap=760, words=ON_EVERY_CORE),
 }
