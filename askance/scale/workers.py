@@ -32,8 +32,9 @@ if TYPE_CHECKING:
 
 
 _FORKED = "forkserver"
-"""One process without threads loads what all workers need, and they are forked of it: each begins in a tenth of the
-time, also one that replaces another."""
+"""How workers begin: one process without threads loads askance, and they are forked of it."""
+_BARE, _LOADED = "askance.nodes.bare_process", "askance.scale.shard_worker"
+"""What it loads: the first where nobody composes nodes."""
 
 
 class Reader(Protocol):
@@ -87,7 +88,9 @@ class LocalWorkers:
 
     def __init__(self, count: int) -> None:
         if _FORKED not in multiprocessing.get_all_start_methods():
-            raise UsageError("This system forks no processes.", hint="Work without `--workers`, or take those of Ray.")
+            raise UsageError(
+                "This system forks no processes.", hint="Read in one process (`askance run`), or by workers of Ray."
+            )
         self.count = count
 
     def receipts(self, reader: Reader, numbers: Sequence[int], *, ledger: Ledger | None) -> Generator[Receipt]:
@@ -96,7 +99,8 @@ class LocalWorkers:
         coordinator = Coordinator(ledger)
         with _CoordinatorSocket(coordinator) as socket:
             content = packed(reader.asking(socket.ask))
-            multiprocessing.get_context(_FORKED).set_forkserver_preload(_loaded_once(reader))
+            bare = () if may_be_traced() else (_BARE,)
+            multiprocessing.get_context(_FORKED).set_forkserver_preload([*bare, _LOADED])
             try:
                 while waiting or working:
                     while waiting and len(working) < self.count:
@@ -109,7 +113,7 @@ class LocalWorkers:
                         except (EOFError, OSError):  # it has died
                             worker.end()
                             del working[worker.pipe]
-                            if (end := _end_of(worker, deaths, reader.tries)) is not None:
+                            if (end := _failure_after(worker, deaths, reader.tries)) is not None:
                                 yield end
                             else:
                                 waiting.appendleft(worker.number)
@@ -131,14 +135,7 @@ class LocalWorkers:
                 coordinator.close()
 
 
-def _loaded_once(reader: Reader) -> list[str]:
-    """The modules that all workers need, in the order in which they are loaded."""
-    bare = [] if may_be_traced() else ["askance.nodes.bare_process"]
-    client = ["openai"] if {"openai", "azure"} & {model.settings.id.provider for model in reader.models} else []
-    return [*bare, "askance.scale.shard_worker", *client]
-
-
-def _end_of(worker: _Worker, deaths: Counter[int | None], tries: int | None) -> Receipt | None:
+def _failure_after(worker: _Worker, deaths: Counter[int | None], tries: int | None) -> Receipt | None:
     """What a worker that died means for its number: a receipt of the failure, or None where another worker begins it.
 
     Args:
